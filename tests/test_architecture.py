@@ -17,6 +17,9 @@ MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 LARGE: dict[str, str] = {
     "familiar_connect/commands": "one file for each family of verbs, and verbs are added",
     "familiar_connect/config": "one file for each group of settings, and groups are added",
+    "familiar_connect/history": "one file for each kind of row, and kinds are added",
+    "familiar_connect.history.store": "every read and write of turns, in the one place that owns the connection",
+    "familiar_connect.platforms.discord.place": "everything a reply can do in a channel of Discord's",
     "familiar_connect/platforms/web": "one file for each family of pages, and pages are added",
     "familiar_connect/support": "one file for each small tool that any room may use",
     "familiar_connect/voice": "one file for each part of hearing, of taking turns and of speaking",

@@ -10,6 +10,7 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
+    ChannelKey,
     Readers,
     between,
     hidden_channel,
@@ -30,7 +31,12 @@ IN_LOUNGE = Readers(SERVER, platform="discord", channel_id=LOUNGE, server_id=TEA
 IN_STAFF = Readers(HIDDEN, platform="discord", channel_id=STAFF, server_id=TEA, speaker=ADA)
 IN_OTHER = Readers(whole_server("discord", OTHER), platform="discord", channel_id=9, server_id=OTHER, speaker=ADA)
 IN_DM_ADA = Readers(
-    DM, platform="discord", channel_id=7, speaker=ADA, channels=frozenset({STAFF}), servers=frozenset({TEA})
+    DM,
+    platform="discord",
+    channel_id=7,
+    speaker=ADA,
+    channels=frozenset({ChannelKey("discord", STAFF)}),
+    servers=frozenset({TEA}),
 )
 IN_DM_BO = Readers(between([BO]), platform="discord", channel_id=8, speaker=BO, servers=frozenset({TEA}))
 ON_TWITCH = Readers(EVERYONE, platform="twitch", channel_id=44)
@@ -134,7 +140,7 @@ AUDIENCES = st.builds(
         st.just(OWNER),
         st.just(EVERYONE),
         st.builds(between, st.frozensets(KEYS, min_size=1, max_size=4)),
-        st.builds(hidden_channel, KEYS, IDS, st.none() | IDS),
+        st.builds(hidden_channel, KEYS, IDS, st.none() | IDS, st.just("") | KEYS),
         st.builds(whole_server, KEYS, IDS),
     ),
     TARGETS,

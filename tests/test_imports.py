@@ -69,6 +69,7 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect.config",
         "familiar_connect.config.command",
         "familiar_connect.support",
+        "familiar_connect.support.library_telemetry",
         "familiar_connect.support.word_wrap",
     }
 

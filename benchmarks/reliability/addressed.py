@@ -29,6 +29,7 @@ from benchmarks.reliability.proxy import RandomFaults
 from benchmarks.reliability.rows import asked_row, heard_row
 from benchmarks.reliability.traffic import TrafficMessage
 from benchmarks.table import Row
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.testing.discord_server.server import DiscordServer
 from familiar_connect.testing.discord_server.world import Room
 
@@ -50,6 +51,7 @@ async def measure(*, asked: int = ASKED, per_second: float = PER_SECOND, seed: i
             character = root / "character.toml"
             text = character.read_text(encoding="utf-8").replace("[discord]", OPEN_TO_ALL)
             character.write_text(text, encoding="utf-8")
+            OwnerConsent(Path(folder), root.name).allow_setting("discord.dms", "everyone")
             plan = Plan(
                 root=str(root),
                 api_url=server.api_url,

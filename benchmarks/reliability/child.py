@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reliability.process_stats import ProcessStats
+from benchmarks.reliability.process_stats import ProcessStats, count_held, find_growing, follow_parts
 from benchmarks.reliability.traffic import number_of
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
@@ -61,6 +61,8 @@ class Plan:
     """Of so many calls of the replying model one fails, in one way after another; 0: none."""
     never_joins_in: bool = False
     """The side model says no to everything."""
+    keeps_exchanges: bool = True
+    """Remember what became of each exchange; a long run would measure that."""
     hurry: bool = False
     """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
 
@@ -95,6 +97,7 @@ class SlowModel(ScriptedModel):
     def _reply(self, messages: list[Message]) -> str:
         self.calls.clear()
         self.limits.clear()
+        self.offered.clear()
         self._asked += 1
         if self._plan.fails_every and not self._asked % self._plan.fails_every:
             failure = FAILURES[self._asked // self._plan.fails_every % len(FAILURES)]
@@ -127,6 +130,7 @@ class SpeakDecider(ScriptedModel):
     def _verdict(self, messages: list[Message]) -> str:
         self.calls.clear()
         self.limits.clear()
+        self.offered.clear()
         if self._never:
             return "Let it pass.\nNO"
         if "was named in the newest messages" in messages[-1].content:
@@ -145,13 +149,16 @@ def model_clients(plan: Plan) -> dict[str, LLMClient]:
 class ExchangeLog:
     """Which message was in which exchange, and what became of it."""
 
-    def __init__(self, runner: ReplyRunner) -> None:
+    def __init__(self, runner: ReplyRunner, *, keeps: bool = True) -> None:
         self._respond = runner.respond
+        self._keeps = keeps
         self._exchanges: list[Mapping[str, Any]] = []
         runner.respond = self._noting  # type: ignore[method-assign]
 
     async def _noting(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         outcome = await self._respond(exchange, place)
+        if not self._keeps:
+            return outcome
         self._exchanges.append(
             {
                 "numbers": [number_of(message.text) for message in exchange.messages],
@@ -172,13 +179,20 @@ async def run_familiar(plan: Plan) -> None:
         discord_place.ANSWER_WITHIN_S = plan.answer_within_s
     if plan.hurry:
         _begin_at_once()
+    follow_parts()
     familiar = Familiar.load_from_disk(Path(plan.root), llm_clients=dict(model_clients(plan)))
-    answered, gauge = ExchangeLog(familiar.reply_path.runner), ProcessStats()
+    answered, gauge = ExchangeLog(familiar.reply_path.runner, keeps=plan.keeps_exchanges), ProcessStats()
     platform = DiscordPlatform(familiar, token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2)
 
     async def answer(line: str) -> Any:
         if line == "read":
             return gauge.read()
+        if line == "count":
+            gauge.read()
+            await familiar.reply_path.recorder.wait_until_idle()
+            return await asyncio.to_thread(count_held, asyncio.get_running_loop())
+        if line == "growing":
+            return await asyncio.to_thread(find_growing)
         await familiar.intake.wait_until_idle()
         for known in familiar.subscriptions.all():
             await familiar.reply_path.queue.wait_until_channel_idle(known.channel_id)

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import gc
+import os
 import resource
 import sys
+import threading
 import time
+from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from benchmarks.table import spread
+from familiar_connect.memory.index.storage import FactColumns, Vectors
+from familiar_connect.memory.index.vectors.word_vectors import WordVectors
+from familiar_connect.support.lru import LruCache
 
 TICK_S = 0.01
+ROW_BYTES = 4 + 8 + 16
+"""Beside a vector: its step, its number, and its place among them."""
+NUMBER_BYTES = 32
+"""A number as Python holds it: the key of a unit, a word, or a count."""
+PACKAGE = "familiar_connect"
 _PAGE = resource.getpagesize()
 
 
@@ -51,3 +66,136 @@ class ProcessStats:
             "late_ms": spread(late, 1000),
             "own_ms": spread(own, 1000),
         }
+
+
+def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, int]:
+    """What this process holds once what nobody needs is collected and given back to the system."""
+    for _ in range(3):
+        gc.collect()
+    free = heap_bytes_free()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+    handles = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    entries, most = count_cached()
+    return {
+        "rss": resident_bytes(),
+        "index": index_bytes(),
+        "sqlite": sqlite_bytes(),
+        "heap_free": free,
+        "cached": entries,
+        "cached_most": most,
+        "objects": count_objects(),
+        "handles": handles,
+        "tasks": len(asyncio.all_tasks(loop)),
+        "threads": threading.active_count(),
+    }
+
+
+class _HeapFacts(ctypes.Structure):
+    """What glibc tells of its heaps (`mallinfo2`)."""
+
+    _fields_ = (
+        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")),
+        *((name, ctypes.c_size_t) for name in ("uordblks", "fordblks", "keepcost")),
+    )
+
+
+def heap_bytes_free() -> int:
+    """Bytes of the C heaps that nothing uses, between others that are in use; 0 where the system does not tell."""
+    with suppress(OSError, AttributeError):
+        ask = ctypes.CDLL("libc.so.6").mallinfo2
+        ask.restype = _HeapFacts
+        return int(ask().fordblks)
+    return 0
+
+
+def sqlite_bytes() -> int:
+    """What SQLite holds: mostly pages, up to two megabytes for each open database; 0 where nobody can tell."""
+    with suppress(OSError, AttributeError):
+        ask = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
+        ask.restype = ctypes.c_int64
+        return int(ask())
+    return 0
+
+
+def count_cached() -> tuple[int, int]:
+    """Entries in all bounded caches of the program, and how many there may be in those that hold any."""
+    kept = [(len(each), each._entries) for each in list(_caches)]
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE)]
+    functions = {id(each): each for module in modules for each in list(vars(module).values())}.values()
+    facts = [each.cache_info() for each in functions if hasattr(each, "cache_info")]
+    kept += [(each.currsize, each.maxsize or 0) for each in facts]
+    return sum(entries for entries, _ in kept), sum(most for entries, most in kept if entries)
+
+
+def count_objects() -> int:
+    """How many objects the collector knows; none is touched, which would upset whoever is just making it."""
+    gc.freeze()
+    try:
+        return gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+
+_vectors: WeakSet[Vectors] = WeakSet()
+_columns: WeakSet[FactColumns] = WeakSet()
+_caches: WeakSet[LruCache[Any, Any]] = WeakSet()
+
+
+def follow_parts() -> None:
+    """Know of every part of an index and of every cache that is made from now on."""
+    for kind, known in ((Vectors, _vectors), (FactColumns, _columns), (LruCache, _caches)):
+        _follow(kind, known)
+
+
+def _follow(kind: Any, known: WeakSet[Any]) -> None:
+    make = kind.__init__
+
+    def make_known(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        known.add(self)
+
+    kind.__init__ = make_known
+
+
+def index_bytes() -> int:
+    """What the memory index takes: a row for each thing said, so that it is found by sense, words and day."""
+    found = sum(len(each) * (each._types.itemsize + 8) for each in list(_columns))
+    for each in list(_vectors):
+        found += len(each) * (each.dim + ROW_BYTES)
+        if isinstance(each, WordVectors):
+            found += each.count_bytes() + NUMBER_BYTES * (len(each._of_units) + 2 * len(each._holding))
+    return found
+
+
+_lengths: dict[int, int] = {}
+LEAST_GROWTH = 20
+
+
+def find_growing() -> list[str]:
+    """Containers that hold more than when this was last asked, the one that grew most first, and whose they are."""
+    gc.collect()
+    everything = gc.get_objects()
+    now = {id(each): len(each) for each in everything if isinstance(each, dict | list | set | deque)}
+    grown = [
+        (now[id(each)] - _lengths.get(id(each), now[id(each)]), each)
+        for each in everything
+        if now.get(id(each), 0) - _lengths.get(id(each), now.get(id(each), 0)) >= LEAST_GROWTH
+    ]
+    _lengths.clear()
+    _lengths.update(now)
+    grown.sort(key=lambda pair: -pair[0])
+    return [f"+{more} of {len(each)}: {_owner_of(each)}" for more, each in grown[:30]]
+
+
+def _owner_of(held: Any) -> str:
+    owners = []
+    for each in gc.get_referrers(held)[:12]:
+        if isinstance(each, dict):
+            keys = [key for key, value in each.items() if value is held][:1]
+            above = [type(one).__qualname__ for one in gc.get_referrers(each) if getattr(one, "__dict__", None) is each]
+            owners.append(f"{'/'.join(above[:2]) or each.get('__name__', 'dict')}.{keys[0] if keys else '?'}")
+        elif type(each).__name__ not in ("frame", "list", "tuple"):
+            owners.append(type(each).__qualname__)
+    return f"{type(held).__name__} of {', '.join(owners) or 'nobody'}: {str(held)[:120]}"

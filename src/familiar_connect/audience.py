@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 MAX_PARSED = 4_096
@@ -24,10 +25,19 @@ class AudienceKind(Enum):
     PEOPLE = "people"
     """The people of a direct message."""
     CHANNEL = "channel"
-    """A channel that not everybody on its server can see, or a group message."""
+    """A channel whose rules let not everybody on its server read it, or a group message."""
     SERVER = "server"
     """Everybody on a server."""
     EVERYONE = "everyone"
+
+
+class ChannelKey(NamedTuple):
+    """A channel under the rules it had when something was said in it."""
+
+    platform: str
+    channel_id: int
+    rules: str = ""
+    """A fingerprint of who was let in; empty where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,8 @@ class Audience:
     """Of the channel or the server."""
     server_id: int | None = None
     """Of the server that a hidden channel belongs to."""
+    rules: str = ""
+    """A fingerprint of the rules by which a hidden channel let people in then; empty where they are not known."""
     also: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -52,6 +64,7 @@ class Audience:
             case AudienceKind.CHANNEL:
                 server = "-" if self.server_id is None else str(self.server_id)
                 text = f"channel:{quote(self.platform, safe='')}:{self.id}:{server}"
+                text += f":{quote(self.rules, safe='')}" if self.rules else ""
             case AudienceKind.SERVER:
                 text = f"server:{quote(self.platform, safe='')}:{self.id}"
             case _:
@@ -65,11 +78,19 @@ class Audience:
             case AudienceKind.PEOPLE:
                 return "dm-" + "-and-".join(_slug(key) for key in sorted(self.people))
             case AudienceKind.CHANNEL:
-                return f"channel-{_slug(self.platform)}-{self.id}"
+                then = f"-{_slug(self.rules)}" if self.rules else ""
+                return f"channel-{_slug(self.platform)}-{self.id}{then}"
             case AudienceKind.SERVER:
                 return f"server-{_slug(self.platform)}-{self.id}"
             case _:
                 return str(self.kind.value)
+
+    @property
+    def channel_key(self) -> ChannelKey | None:
+        """The hidden channel, under the rules of then; None for every other audience."""
+        if self.kind is not AudienceKind.CHANNEL or self.id is None:
+            return None
+        return ChannelKey(self.platform, self.id, self.rules)
 
     def with_targets(self, targets: Iterable[str]) -> Audience:
         """The same audience, shared with *targets* as well."""
@@ -85,8 +106,8 @@ def between(people: Iterable[str]) -> Audience:
     return Audience(AudienceKind.PEOPLE, people=frozenset(people))
 
 
-def hidden_channel(platform: str, channel_id: int, server_id: int | None = None) -> Audience:
-    return Audience(AudienceKind.CHANNEL, platform=platform, id=channel_id, server_id=server_id)
+def hidden_channel(platform: str, channel_id: int, server_id: int | None = None, rules: str = "") -> Audience:
+    return Audience(AudienceKind.CHANNEL, platform=platform, id=channel_id, server_id=server_id, rules=rules)
 
 
 def whole_server(platform: str, server_id: int) -> Audience:
@@ -113,8 +134,11 @@ def _parse_kind(kind: AudienceKind, rest: str) -> Audience:
                 raise ValueError("a direct message without people")
             return Audience(kind, people=people)
         case AudienceKind.CHANNEL:
-            platform, channel_id, server = rest.split(":")
-            return hidden_channel(unquote(platform), int(channel_id), None if server == "-" else int(server))
+            platform, channel_id, server, *rules = rest.split(":")
+            if len(rules) > 1 or rules == [""]:
+                raise ValueError("a channel with more than one set of rules")
+            server_id = None if server == "-" else int(server)
+            return hidden_channel(unquote(platform), int(channel_id), server_id, *map(unquote, rules))
         case AudienceKind.SERVER:
             platform, server = rest.split(":")
             return whole_server(unquote(platform), int(server))
@@ -147,8 +171,8 @@ class Readers:
     server_id: int | None = None
     speaker: str = ""
     """Canonical key of whoever is being answered."""
-    channels: frozenset[int] = frozenset()
-    """In a direct message: hidden channels whose present members include everybody here."""
+    channels: frozenset[ChannelKey] = frozenset()
+    """Hidden channels, each under the rules of some time, whose readers of then include everybody here."""
     servers: frozenset[int] = frozenset()
     """In a direct message: servers whose present members include everybody here."""
 

@@ -11,10 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from familiar_connect.config import load_character_config
 from familiar_connect.config.command import command_name
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.links import refuse_links
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
+from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
@@ -26,6 +28,7 @@ from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.open_files import check_open_files
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import find_transcriber
 
@@ -46,9 +49,16 @@ def load_familiar(
     """The familiar in *root* with a client for every slot.
 
     The embedded model starts in the background; without *wake*, only when it is first asked. *zone* is the time zone
-    where no settings name one, *speaks_through* the model of its replies whatever the settings say.
+    where no settings name one, *speaks_through* the model of its replies whatever the settings say. Settings that let
+    it do or tell more count only where the owner allowed them.
     """
-    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path, zone=zone)
+    check_open_files()
+    folder = FamiliarFolder(Path(root).parent.resolve() / Path(root).name)
+    refuse_links(folder)
+    if defaults_path is None and folder.profile.settings_file.exists():
+        defaults_path = folder.profile.settings_file
+    consent = OwnerConsent(home, folder.root.name)
+    config = load_allowed_config(folder.settings_file, consent, defaults_path=defaults_path, zone=zone)
     if speaks_through is not None:
         config = replace(config, llm={**config.llm, "main_prose": speaks_through})
     secrets, trust = Secrets(home), TrustedOrigins(home)
@@ -59,24 +69,15 @@ def load_familiar(
     )
     access = ServiceAccess(home=home, secrets=secrets, trust=trust, file=FamiliarFolder(root).settings_file)
     transcriber = find_transcriber(config.stt, access)
-    if speaks_through is None:
-        familiar = Familiar.load_from_disk(
-            root,
-            llm_clients=dict(clients),
-            transcriber=transcriber,
-            defaults_path=defaults_path,
-            clock=clock,
-            zone=zone,
-        )
-    else:
-        familiar = Familiar.from_config(
-            root,
-            config,
-            llm_clients=dict(clients),
-            transcriber=transcriber,
-            defaults_path=defaults_path,
-            clock=clock,
-        )
+    familiar = Familiar.from_config(
+        folder.root,
+        config,
+        llm_clients=dict(clients),
+        transcriber=transcriber,
+        defaults_path=defaults_path,
+        clock=clock,
+        consent=consent,
+    )
     main = config.llm["main_prose"]
     if not main.is_embedded:
         return familiar, None

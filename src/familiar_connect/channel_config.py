@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from familiar_connect.config.channel import NO_PRESET, ChannelConfig, merge_typing_settings
 from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.consent import CHANNEL_KEYS_ASKED
 from familiar_connect.config.folders import channel_file
 from familiar_connect.config.load import channel_config_from, load_channel_config
 from familiar_connect.config.modes import channel_config_for_mode
@@ -40,7 +41,15 @@ _FIRST_ON_DISK = ("channel_name", "mode", "backdrop")
 class ChannelConfigStore:
     """Per-channel settings under *root*, over the character's."""
 
-    def __init__(self, *, root: Path, character: CharacterConfig) -> None:
+    def __init__(
+        self,
+        *,
+        root: Path,
+        character: CharacterConfig,
+        may_widen: Callable[[int, str, object], bool] | None = None,
+    ) -> None:
+        """*may_widen* says whether a channel may set a key that lets its talk go further; None: every one may."""
+        self._may_widen = may_widen
         self._root = Path(root)
         self._character = character
         self._known: LruCache[int, tuple[FileVersion, ChannelConfig]] = LruCache(CACHED_CHANNELS)
@@ -63,7 +72,18 @@ class ChannelConfigStore:
                 return known[1]
             self._known.pop(channel_id)
             found = load_channel_config(self._path(channel_id), **self._familiars)
-            return self._remember(channel_id, found or self._untouched(channel_id), version)
+            known_as = self._untouched(channel_id) if found is None else self._narrowed(channel_id, found)
+            return self._remember(channel_id, known_as, version)
+
+    def _narrowed(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
+        """*config* without what its file lets go further and the owner has not allowed."""
+        own, familiars = config.place, self._character.place
+        refused: dict[str, Any] = {}
+        for name in CHANNEL_KEYS_ASKED if self._may_widen is not None else ():
+            value, usual = getattr(own, name), getattr(familiars, name)
+            if value and value != usual and self._may_widen is not None:
+                refused |= {} if self._may_widen(channel_id, name, value) else {name: usual}
+        return replace(config, place=replace(own, **refused)) if refused else config
 
     def get_backdrop(self, channel_id: int) -> str | None:
         return self.get(channel_id).backdrop_override
@@ -99,6 +119,7 @@ class ChannelConfigStore:
             "budgets": self._character.budgets,
             "deadlines": self._character.deadlines,
             "steps": self._character.steps,
+            "default_mode": self._character.default_mode,
         }
 
     def _path(self, channel_id: int) -> Path:

@@ -7,10 +7,10 @@ cannot say counts as no. The owner's settings can widen the rule, never narrow i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from familiar_connect.audience import Audience, AudienceKind, Readers
+from familiar_connect.audience import Audience, AudienceKind, Readers, hidden_channel, whole_server
 
 
 class Confidence(Enum):
@@ -70,6 +70,21 @@ def may_tell_words(author_key: str | None, said_to: Audience, here: Readers, pol
     return follows and said_to.kind is AudienceKind.SERVER
 
 
+def may_still_tell(gathered_for: Readers, here: Readers, policy: DisclosurePolicy = STRICT) -> bool:
+    """Whether whatever may have been gathered for some readers may be told to those who can read the place now."""
+    if gathered_for == here:
+        return True
+    if gathered_for.is_owner or here.is_owner:
+        return gathered_for.is_owner == here.is_owner and gathered_for.speaker == here.speaker
+    servers = gathered_for.servers | ({gathered_for.server_id} if gathered_for.server_id is not None else set())
+    sources = [
+        replace(gathered_for.audience, also=frozenset()),
+        *(hidden_channel(each.platform, each.channel_id, rules=each.rules) for each in gathered_for.channels),
+        *(whole_server(gathered_for.platform, each) for each in servers),
+    ]
+    return may_tell_all(sources, here, policy)
+
+
 def _is_shared(said_to: Audience, here: Readers) -> bool:
     return not said_to.also.isdisjoint(
         {f"channel:{here.channel_id}", f"server:{here.server_id}", f"platform:{here.platform.lower()}"}
@@ -77,13 +92,14 @@ def _is_shared(said_to: Audience, here: Readers) -> bool:
 
 
 def _is_in_channel(said_to: Audience, here: Readers) -> bool:
-    """In the hidden channel itself while it is hidden, or among present members of it."""
-    if here.audience.kind is AudienceKind.PEOPLE:
-        return said_to.id in here.channels
-    return here.audience.kind is AudienceKind.CHANNEL and (here.audience.platform, here.audience.id) == (
-        said_to.platform,
-        said_to.id,
-    )
+    """In the hidden channel itself while its rules are those of then, or among people who were all let in then.
+
+    Where the rules of then are not known, the channel itself counts while it is hidden.
+    """
+    then, now = said_to.channel_key, here.audience.channel_key
+    if now is not None and then is not None and (then == now or then == now._replace(rules="")):
+        return True
+    return then in here.channels
 
 
 def _is_on_server(platform: str, server_id: int, here: Readers) -> bool:

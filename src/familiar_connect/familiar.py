@@ -9,9 +9,11 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
+from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.links import refuse_links
+from familiar_connect.config.load import load_allowed_config
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import Modality
@@ -52,12 +54,14 @@ class Familiar(FamiliarParts):
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made.
 
-        *zone* is the time zone where no settings name one.
+        *zone* is the time zone where no settings name one. Settings that let it do or tell more count only where the
+        home that the folder lies in says that the owner allowed them.
         """
         folder = FamiliarFolder(Path(root).parent.resolve() / Path(root).name)
         refuse_links(folder)
         profile = defaults_path or _default_profile(folder)
-        config = load_character_config(folder.settings_file, defaults_path=profile, zone=zone)
+        consent = OwnerConsent(folder.home.root, folder.root.name)
+        config = load_allowed_config(folder.settings_file, consent, defaults_path=profile, zone=zone)
         return cls.from_config(
             folder.root,
             config,
@@ -66,6 +70,7 @@ class Familiar(FamiliarParts):
             transcriber=transcriber,
             defaults_path=profile,
             clock=clock,
+            consent=consent,
         )
 
     @classmethod
@@ -81,8 +86,12 @@ class Familiar(FamiliarParts):
         clock: Clock | None = None,
         fetches_media: bool = True,
         rng: random.Random | None = None,
+        consent: OwnerConsent | None = None,
     ) -> Familiar:
-        """As `load_from_disk`, under *config* whatever the settings file says. Chances are taken from *rng*."""
+        """As `load_from_disk`, under *config* whatever the settings file says. Chances are taken from *rng*.
+
+        *consent* is what the owner allowed; without it every setting counts, and scripts as the folder's home says.
+        """
         inputs = AssemblyInputs(
             llm_clients=llm_clients,
             clock=clock or SystemClock(),
@@ -91,6 +100,7 @@ class Familiar(FamiliarParts):
             defaults_path=defaults_path,
             fetches_media=fetches_media,
             rng=rng or random.Random(),
+            consent=consent,
         )
         return build_familiar(cls, Path(root), config, inputs)
 
@@ -141,6 +151,7 @@ class Familiar(FamiliarParts):
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         await self._finish_erasure()
         await self._recover_speech()
+        await self.memory_writer_scheduler.correct()
         self.memory_writer_scheduler.start()
         if keep_index:
             self.index.start()

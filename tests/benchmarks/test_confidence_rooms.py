@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.confidence_rooms import LEAST_TOLD, measure
+from benchmarks.confidence_rooms import measure
 
 
 @pytest.mark.timeout(900)
-def test_no_word_stands_where_its_hearers_would_not_be_alone() -> None:
-    """Prompts of replies and side models, tools and slash answers; and at least 95 % of what may be told is told."""
-    found = measure(12, seed=7)
+def test_no_word_stands_where_somebody_could_not_read_it() -> None:
+    """Roles, overwrites, threads, forums, people who come and go; at least 99 % of what may be told is told."""
+    found = measure(20, seed=7, door="rehearse")
 
     assert found.leaks == []
-    assert found.share_told >= LEAST_TOLD, found.missing
+    assert found.is_good, found.missing
 
 
 @pytest.mark.timeout(900)
-def test_with_the_rule_switched_off_leaks_are_found() -> None:
-    """So that the test above can fail."""
-    assert measure(6, seed=7, is_open=True).leaks != []
+@pytest.mark.parametrize(
+    ("fault", "seed", "world"),
+    [("everyone-alone", 1, 1), ("no-member-overwrites", 1, 1), ("no-fingerprint", 2, 1), ("no-age", 2, 2)],
+)
+def test_a_fault_planted_in_the_permission_code_is_found(fault: str, seed: int, world: int) -> None:
+    """So that the test above can fail; `--plant` knows more of them."""
+    assert measure(13, seed=seed, part=(world, 40), door="rehearse", fault=fault, until_leak=True).leaks != []

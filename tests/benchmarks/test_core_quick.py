@@ -114,9 +114,9 @@ COMMANDS = sorted(
     ".".join(path.relative_to(BENCHMARKS.parent).with_suffix("").parts)
     for path in BENCHMARKS.rglob("*.py")
     if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
-    and path.stem not in ("child", "peer", "voice_pipecat", "web_pages")
+    and path.stem not in ("cells", "child", "peer", "runner", "voice_pipecat", "web_pages")
 )
-"""Every module a person may start; those four are started by `reliability`, `voice` and `web` alone."""
+"""Every module a person may start; those six are started by `reliability`, `voice` and `web` alone."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -6,8 +6,12 @@ import pytest
 
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from benchmarks.reliability import addressed, cuts, kills, load
+from benchmarks.reliability import addressed, cuts, kills, load, soak
+from benchmarks.reliability.door_kills import trial as doors
 from benchmarks.reliability.traffic import generate_traffic, number_of
+from benchmarks.reliability.trouble import trial as trouble
+
+IN_CI = ("discord direct", "twitch", "page", "chat --plain")
 
 
 async def test_under_load_nothing_is_lost_or_doubled_and_who_asks_is_answered_in_order() -> None:
@@ -50,6 +54,56 @@ async def test_killed_around_a_post_the_real_program_answers_each_question_once_
     assert (found["never_answered"], found["half_answered"]) == (0, 0)
 
 
+async def test_a_soak_reads_what_the_process_holds_after_each_round() -> None:
+    """A few dozen messages: all stored, the asked ones answered, and tasks and handles counted."""
+    found = await soak.measure(heard=40, answered=8, rounds=2, is_shown=False)
+    last = found["curve"][-1]
+
+    assert (len(found["curve"]), last["heard"]) == (3, 40)
+    assert last["answered"] > 0
+    assert last["tasks"] < 20
+    assert last["rest"] == last["rss"] - last["index"] - last["sqlite"]
+    assert 0 < last["cached"] <= last["cached_most"]
+
+
+@pytest.mark.parametrize(
+    ("part", "leak", "is_flat"),
+    [
+        ("rest", 0, True),
+        ("rest", 10_000, False),
+        ("objects", 20, False),
+        ("threads", 1, False),
+        ("index", 10_000, True),
+    ],
+)
+def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part: str, leak: int, is_flat: bool) -> None:
+    """Caches that fill in the first half, and the index, may grow; nothing else may go on growing."""
+    named = (
+        "rest",
+        "objects",
+        "index",
+        "sqlite",
+        "handles",
+        "tasks",
+        "threads",
+        "cached",
+        "pages",
+        "files",
+        "file_bytes",
+    )
+    curve = [
+        {"heard": 2_500 * number, "answered": 125 * number}
+        | dict.fromkeys(named, 10 * min(number, 20))
+        | {part: 10 * min(number, 20) + leak * 125 * number}
+        for number in range(41)
+    ]
+
+    verdicts = [row.ok for row in soak.rows({"curve": curve, "seconds": 1.0}) if row.ok is not None]
+
+    assert len(verdicts) == 4
+    assert all(verdicts) is is_flat
+
+
 def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -> None:
     """Each carries its number, and about the share asked for is said to the familiar."""
     facts = {"seconds": 10.0, "per_second": 100.0, "rooms": 50, "people": 200, "asked": 0.1, "mention": "<@1>"}
@@ -59,3 +113,25 @@ def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -
     assert [number_of(said.text) for said in first] == list(range(1000))
     assert 60 < sum(said.is_asked for said in first) < 140
     assert {said.room for said in first} == set(range(50))
+
+
+async def test_killed_at_its_writes_each_door_answers_once_or_tells() -> None:
+    """One door of each kind, killed at two of the system calls that write; by hand it is every door, 200 times."""
+    found = await doors.measure(kills=2, doors=IN_CI)
+
+    verdicts = {each["door"]: (each["lost"], each["doubled"], each["silent"]) for each in found["doors"]}
+    assert verdicts == dict.fromkeys(IN_CI, ([], [], []))
+    assert all(each["answered"] > 0 for each in found["doors"])
+
+
+async def test_the_page_outlives_a_full_disk_and_a_lack_of_descriptors() -> None:
+    """A question before and one after are answered and kept, without a traceback; nothing here depends on speed.
+
+    By hand (`python -m benchmarks.reliability trouble`) every door is tried, and all of it judged.
+    """
+    found = await trouble.measure(doors=["page"], troubles=["full disk", "no descriptors"])
+
+    tried = [each for each in found["cells"] if "skipped" not in each]  # a disk of our own takes the rights of root
+    found_faults = [(each["trouble"], fault) for each in tried for fault in each["faults"]]
+    assert [each for each in found_faults if not each[1].startswith("meanwhile") and "processor" not in each[1]] == []
+    assert "no descriptors" in [each["trouble"] for each in tried]

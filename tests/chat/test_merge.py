@@ -56,8 +56,8 @@ async def test_a_renamed_author_starts_anew() -> None:
 
 async def test_with_time_awareness_days_stay_apart() -> None:
     """E21: a date spacer needs a place to stand."""
-    late = message_by("late", ADA, 1, timestamp=NOON)
-    early = message_by("early", ADA, 2, timestamp=NOON + timedelta(hours=13))
+    late = message_by("late", ADA, 1, timestamp=NOON + timedelta(hours=11, minutes=45))
+    early = message_by("early", ADA, 2, timestamp=NOON + timedelta(hours=12, minutes=15))
 
     assert await entry_contents(late, early) == ["late\nearly"]
     assert await entry_contents(late, early, settings=with_settings(time_awareness=True)) == ["late", "early"]

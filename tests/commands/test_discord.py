@@ -96,8 +96,8 @@ async def test_doctor_asks_discord_about_the_bot(tmp_path: Path) -> None:
     """With the real library; not with --offline."""
     pytest.importorskip("discord", reason="the Discord library is an extra")
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+    from familiar_connect.testing.discord_server.rights import SEND_MESSAGES
     from familiar_connect.testing.discord_server.server import DiscordServer
-    from familiar_connect.testing.discord_server.world import SEND_MESSAGES
 
     root = make_home(tmp_path)
     registry = SubscriptionRegistry(root / "subscriptions.toml")
@@ -126,8 +126,9 @@ async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
     pytest.importorskip("discord", reason="the Discord library is an extra")
     pytest.importorskip("hibari", reason="voice is an extra")
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+    from familiar_connect.testing.discord_server.rights import SPEAK
     from familiar_connect.testing.discord_server.server import DiscordServer
-    from familiar_connect.testing.discord_server.world import SPEAK, VOICE
+    from familiar_connect.testing.discord_server.world import VOICE
 
     home, without = tmp_path / "home", tmp_path / "without"
     root = make_home(home)

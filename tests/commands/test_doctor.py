@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.commands.doctor import run_checks
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_default_model
 from familiar_connect.config.trust import TrustedOrigins
@@ -191,6 +192,7 @@ def test_an_open_mind_is_named_with_what_it_means(tmp_path: Path) -> None:
     root = make_home(tmp_path)
     settings = FamiliarFolder(root).settings_file
     settings.write_text('confidence = "open"\n', encoding="utf-8")
+    OwnerConsent(tmp_path, root.name).allow_setting("confidence", "open")
 
     said = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "confidence"]
 

@@ -11,6 +11,8 @@ import pytest
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import RemovalCause
+from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.identity import Author
 from tests.fakes.program import make_home, one_sentence, run_program
 
@@ -70,6 +72,21 @@ def test_logs_can_be_narrowed(home: Path, options: list[str], texts: list[str]) 
     rows = json.loads(run_program(home, "logs", "--json", *options).stdout)
 
     assert [row["text"] for row in rows] == texts
+
+
+def test_logs_show_what_was_taken_back_and_why(home: Path) -> None:
+    """For the owner's eyes: how it was removed, and what it read."""
+    store = HistoryStore(home / "familiars/ember/history.db")
+    rows = Withdrawals(store, "ember")
+    rows.withdraw([3], RemovalCause.deleted)
+    rows.withdraw([4], RemovalCause.banned)
+    store.close()
+    shown = " ".join(run_program(home, "logs", "-n", "2").stdout.split())
+    facts = json.loads(run_program(home, "logs", "-n", "2", "--json").stdout)
+
+    assert "(message deleted) [removed: the message was deleted; it read: The lighthouse is green.]" in shown
+    assert "(message deleted) [removed with a ban; it read: On a server.]" in shown
+    assert [row["removed_by"] for row in facts] == ["delete", "ban"]
 
 
 def test_the_programs_own_log_is_a_flag_away(home: Path) -> None:

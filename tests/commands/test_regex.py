@@ -43,10 +43,13 @@ def write(path: Path, content: object) -> str:
     return str(path)
 
 
-def make_rook(home: Path, server: ModelServer | None = None, card: object = None) -> str:
+def make_rook(
+    home: Path, server: ModelServer | None = None, card: object = None, answer: tuple[str, ...] = ("--allow-scripts",)
+) -> str:
     """What was said when the familiar was made of the card."""
     home.mkdir(exist_ok=True)
-    done = run_program(home, "init", "rook", "--as", "Ada", "--from-card", write(home / "card.json", card or CARD))
+    file = write(home / "card.json", card or CARD)
+    done = run_program(home, "init", "rook", "--as", "Ada", "--from-card", file, *answer)
     assert done.returncode == 0, done.stderr
     if server is not None:
         settings = home / "familiars/rook/character.toml"
@@ -69,7 +72,8 @@ def test_a_cards_scripts_are_counted_when_it_is_brought_in(tmp_path: Path) -> No
     """How many run, are off, cannot be run and mean nothing here; the list and the doctor say which."""
     said = make_rook(tmp_path)
     assert (
-        "7 regex scripts: 4 on, 1 off, 1 not possible here (Behind), 1 without effect here (Slashes). "
+        "7 regex scripts: 4 off until you allow them, 1 off, 1 not possible here (Behind), "
+        "1 without effect here (Slashes). "
         "`familiar regex list` shows them." in said
     )
     listed = run(tmp_path, "regex", "list")
@@ -95,9 +99,10 @@ def test_each_kind_of_script_changes_its_own_text(tmp_path: Path) -> None:
     assert "Hello old Rook" in talk
     assert "A nice color, <s>psst</s> Mm." in talk
     assert "very well" in talk
-    chat = run(tmp_path, "logs", "--json")
-    assert "very old Rook" in chat
-    assert "A very nice color, <s>psst</s> Mm." in chat
+    asked, reply = json.loads(run(tmp_path, "logs", "--json"))[:2]
+    assert (asked["text"], asked["view"]) == ("Hello very old mate", "Hello very old Rook")
+    assert reply["text"] == reply["view"] == "A very nice color, <s>psst</s> Mm."
+    assert reply["words"] == "A very nice colour, <s>psst</s> Mm."
 
 
 def test_scripts_are_switched_and_added(tmp_path: Path) -> None:
@@ -125,7 +130,7 @@ def test_a_script_that_cannot_run_is_not_said_to_be_on(tmp_path: Path) -> None:
     make_rook(tmp_path, card={"spec": "chara_card_v2", "data": {"name": "Rook", "description": "a crow"}})
     added = run(tmp_path, "regex", "add", write(tmp_path / "s.json", script("Odd", "/(/", "x", 1)))
     assert added.startswith("Added 1 regex script for rook: 1 not possible here (Odd).")
-    assert " cannot run  own     Odd " in run(tmp_path, "regex", "list")
+    assert " cannot run   own     Odd " in run(tmp_path, "regex", "list")
     (row,) = json.loads(run(tmp_path, "regex", "list", "--json"))["scripts"]
     assert (row["on"], row["state"]) == (True, "cannot run")
     assert "Odd (own) is on for rook from the next message on, but cannot run: " in run(tmp_path, "regex", "on", "Odd")
@@ -158,8 +163,9 @@ def test_a_presets_scripts_rewrite_the_chat_and_its_lore(tmp_path: Path, fidelit
     book = {"entries": [{"keys": ["bell"], "content": "A bell of bronze.", "enabled": True, "insertion_order": 1}]}
     data = {"name": "Rook", "description": "a crow", "first_mes": "", "character_book": book}
     make_rook(tmp_path, card={"spec": "chara_card_v2", "spec_version": "2.0", "data": data})
-    said = run(tmp_path, "preset", "import", write(tmp_path / "p.json", preset))
-    assert "2 regex scripts: 2 on. " in said
+    said = run(tmp_path, "preset", "import", write(tmp_path / "p.json", preset), "--allow-scripts")
+    assert "2 regex scripts: 2 usable. " in said
+    assert "Allowed for rook: 2 regex scripts" in said
     lines = [
         {"name": "Ada", "is_user": True, "mes": "the sea"},
         {"name": "Rook", "mes": "sea?"},

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from familiar_connect.conversation.ignored import IgnoreList
+import pytest
+
+from familiar_connect.conversation.ignored import IgnoreList, find_author
+from familiar_connect.errors import FamiliarError
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
+from familiar_connect.memory.store import MemoryStore
 from tests.fakes.scripted_familiar import ANA, BEN
 
 
@@ -41,3 +46,46 @@ def test_a_file_broken_by_hand_keeps_what_was_read_before(tmp_path: Path) -> Non
     os.utime(path, ns=(1, 1))
 
     assert running.is_ignored(ANA)
+
+
+def test_whoever_is_meant_is_found_by_mention_id_and_name_on_the_list_or_off_it(tmp_path: Path) -> None:
+    """Somebody without a name has none; two of one name are not told apart, and nobody is nobody."""
+    ignored, history = IgnoreList(tmp_path / "ignored.toml"), HistoryStore(tmp_path / "history.db")
+    for author in (BEN, Author("twitch", "9", None, None), Author("discord", "7", "cy", "Cy")):
+        ignored.add(author)
+    history.append_turn(familiar_id="wren", channel_id=1, role="user", content="hello", author=ANA)
+
+    def found(words: str) -> tuple[str, str | None, str | None]:
+        author = find_author(
+            words, ignored, familiar_id="wren", history=history, store=MemoryStore(tmp_path / "memory")
+        )
+        return author.canonical_key, author.username, author.display_name
+
+    assert {found(words) for words in (" <@222> ", "<@!222>", "discord:222", "ben", "@BEN")} == {
+        ("discord:222", "Ben", "Ben")
+    }
+    assert found("twitch:9") == ("twitch:9", None, None)
+    assert found(ANA.canonical_key)[0] == ANA.canonical_key
+    with pytest.raises(FamiliarError):
+        found("nobody at all")
+    history.close()
+
+
+def test_rows_written_by_hand_name_people_or_are_skipped(tmp_path: Path) -> None:
+    """A number is an id as well; blanks and letters of the platform do not matter; what names nobody is passed over."""
+    path = tmp_path / "ignored.toml"
+    rows = [
+        'platform = " Discord "\nuser_id = 222',
+        'platform = "twitch"\nuser_id = true',
+        'platform = ""\nuser_id = "1"',
+    ]
+    rows += [
+        'user_id = "3"',
+        'platform = "twitch"',
+        'platform = "twitch"\nuser_id = " "',
+        'platform = "twitch"\nuser_id = "5"\nname = 7',
+    ]
+    rows.append('platform = "twitch"')
+    path.write_text("".join(f"[[person]]\n{row}\n" for row in rows), encoding="utf-8")
+
+    assert [(one.key, one.name) for one in IgnoreList(path).all()] == [("discord:222", ""), ("twitch:5", "")]

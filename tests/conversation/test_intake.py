@@ -152,14 +152,37 @@ async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, m
     assert "the disk is full" in house.place.notices[0]
 
 
+async def test_in_a_room_who_asked_what_cannot_be_stored_is_told_and_nobody_sees_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others who talk there are left alone."""
+    words: list[str] = []
+
+    def full(**facts: object) -> None:
+        raise HistoryError("/srv/secret/history.db cannot grow because the disk is full")
+
+    async def tell(asked: object, text: str) -> None:
+        words.append(text)
+
+    async with scripted_familiar(tmp_path) as house:
+        monkeypatch.setattr(house.familiar.history_store, "append_if_new", full)
+        monkeypatch.setattr(house.place, "tell_asker", tell, raising=False)
+        assert await house.talk("the tide is low", is_mention=False) is IntakeResult.not_stored
+        assert words == []
+        assert await house.talk(f"{house.familiar.intake.monitor.familiar_name}, is it?") is IntakeResult.not_stored
+
+    assert words == ["I could not write that down, so I did not answer. Please ask again later."]
+    assert house.place.notices == []
+
+
 async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_path: Path) -> None:
-    """What was said is stored; the place is told which file to mend."""
+    """What was said is stored; the place is told that something is wrong, and sees no path."""
     async with scripted_familiar(tmp_path) as house:
         (house.familiar.root / "channels" / "7.toml").write_text('mode = "opera"', encoding="utf-8")
         assert await house.talk("hi") is IntakeResult.considering
         assert house.roles_and_texts() == [("user", "hi")]
 
-    assert "7.toml" in house.place.notices[0]
+    assert house.place.notices == ["No reply: a settings file of mine is wrong. `familiar doctor` says more."]
     assert house.model.calls == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.message_edits import MessageEditHandler
-from familiar_connect.history.message_edits import DELETED, MessageEdits
+from familiar_connect.history.message_edits import DELETED
 from familiar_connect.identity import PrivacyLevel
 from tests.fakes.scripted_familiar import ANA, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar
 
@@ -17,9 +17,7 @@ EDITED = InboundMessage(
 
 
 def afterthoughts(house: ScriptedFamiliar) -> MessageEditHandler:
-    familiar = house.familiar
-    revisions = MessageEdits(familiar.history_store, familiar.id)
-    return MessageEditHandler(revisions, familiar.stores.privacy, familiar.intake.revise)
+    return house.familiar.reply_path.message_edits
 
 
 async def test_an_edit_changes_the_turn_and_asks_no_model(tmp_path: Path) -> None:

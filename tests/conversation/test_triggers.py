@@ -140,3 +140,29 @@ def test_looks_come_no_oftener_than_every_third_message(tier: Interjection, even
             assert not schedule.is_due
             since = 0
         assert since <= tier.starting_interval + 2
+
+
+def test_a_schedule_counts_messages_up_to_a_look_and_comes_sooner_after_each() -> None:
+    """Nothing said: fewer messages to the next look; begun anew: as many as at first, those heard already included."""
+    interjection = next(each for each in Interjection if each.starting_interval >= 9)
+    first, middle = interjection.starting_interval, 0.5
+    schedule = InterjectionSchedule(interjection, lambda: middle)
+
+    def messages_to_the_next_look() -> int:
+        count = 0
+        while not schedule.is_due and count < 100:
+            schedule.count_message()
+            count += 1
+        return count
+
+    assert messages_to_the_next_look() == first
+    schedule.schedule_next()
+    assert messages_to_the_next_look() == first - 3
+    schedule.schedule_next()
+    assert messages_to_the_next_look() == first - 6
+    schedule.restart()
+    assert messages_to_the_next_look() == first
+    schedule.restart(count=2)
+    assert messages_to_the_next_look() == first - 2
+    schedule.schedule_next()
+    assert messages_to_the_next_look() == first - 3

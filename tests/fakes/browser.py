@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -80,7 +81,9 @@ class Visit:
         return page
 
     def _on_request(self, request: Any) -> None:
-        if not request.url.startswith(("http://127.0.0.1:", "data:")):
+        host = urlsplit(request.url).hostname or ""
+        is_ours = host == "127.0.0.1" or host.endswith(".localhost")
+        if not is_ours and not request.url.startswith("data:"):
             self.faults.append(f"asked elsewhere: {request.url}")
 
     def _on_dialog(self, dialog: Any) -> None:

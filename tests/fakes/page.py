@@ -46,6 +46,12 @@ class PageClient:
     def __init__(self) -> None:
         self.cookie: str | None = None
         self.host = self.token = ""
+        self._listens_at = ""
+
+    @property
+    def listens_at(self) -> str:
+        """Host and port that a connection is made to; the page may go by another name."""
+        return self._listens_at or self.host
 
     @property
     def origin(self) -> str:
@@ -59,12 +65,16 @@ class PageClient:
     def enter(self) -> None:
         """Open the printed address and keep the cookie."""
         answer = self.ask("GET", f"/open?token={self.token}")
+        if answer.status == 303:  # to the name of its own
+            there = urlsplit(answer.headers["location"])
+            self._listens_at, self.host = self.listens_at, there.netloc
+            answer = self.ask("GET", f"{there.path}?{there.query}")
         assert answer.status == 200, answer
         self.cookie = answer.headers["set-cookie"].split(";")[0]
 
     def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answered:
         """One request; names of *headers* are written with `_` for `-`."""
-        connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
+        connection = http.client.HTTPConnection(self.listens_at, timeout=WAIT_S)
         try:
             connection.request(method, path, body, self._headers(headers))
             answer = connection.getresponse()
@@ -75,6 +85,8 @@ class PageClient:
 
     def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
         there = {"Cookie": self.cookie} if self.cookie is not None else {}
+        if "host" not in given:
+            there["Host"] = self.host
         return there | {name.replace("_", "-"): value for name, value in given.items()}
 
     def post(self, path: str, **fields: str) -> Answered:
@@ -94,7 +106,7 @@ class PageClient:
 
     @contextmanager
     def events(self, chat: int = 1, *, path: str | None = None) -> Iterator[EventStream]:
-        connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
+        connection = http.client.HTTPConnection(self.listens_at, timeout=WAIT_S)
         try:
             connection.request("GET", path or f"/chats/{chat}/events", headers=self._headers({}))
             answer = connection.getresponse()

@@ -59,6 +59,8 @@ class TwitchServer:
     """Every kind asked for, in order."""
     sessions: list[web.WebSocketResponse] = field(default_factory=list)
     drop_reason: str | None = None
+    stamp: Callable[[], str] = lambda: STAMP
+    """When what it tells of happened."""
     send_statuses: list[int] = field(default_factory=list)
     """Statuses the next sends are answered with, before all is well again."""
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -192,7 +194,7 @@ class TwitchServer:
     ) -> None:
         """Say anything over the newest session, or over *socket*."""
         metadata = {"message_id": message_id or f"m-{next(self._ids)}", "message_type": kind}
-        text = json.dumps({"metadata": {**metadata, "message_timestamp": STAMP}, "payload": payload})
+        text = json.dumps({"metadata": {**metadata, "message_timestamp": self.stamp()}, "payload": payload})
         await (socket or self.sessions[-1]).send_str(text)
 
     async def notify(self, kind: str, event: dict[str, Any], **more: Any) -> None:

@@ -127,6 +127,8 @@ class Server:
 
 def become(request: dict[str, Any], streams: list[int]) -> None:
     """Make this process what was asked for: session, streams, folder, environment and arguments."""
+    from familiar_connect.support.library_telemetry import turn_off_telemetry
+
     os.setsid()
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
@@ -139,6 +141,7 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    turn_off_telemetry()  # as the package did before this process became another
     time.tzset()
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = open_stream(number, getattr(sys, name))

@@ -195,8 +195,10 @@ def test_an_older_file_gains_versions(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as older:
         older.executescript(
             "DROP TRIGGER turn_with_versions_changed; DROP TRIGGER turn_with_versions_removed;"
+            " DROP TRIGGER view_with_versions_changed; DROP TRIGGER turn_with_view_changed;"
+            " ALTER TABLE turns DROP COLUMN view;"
             " DROP TABLE turn_versions; ALTER TABLE turns DROP COLUMN mark; ALTER TABLE turns DROP COLUMN copy_of;"
-            " DELETE FROM migrations WHERE name = 'turn_versions'"
+            " DELETE FROM migrations WHERE name IN ('turn_versions', 'turn_views')"
         )
 
     store = HistoryStore(path)

@@ -13,10 +13,10 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.file_audience import with_audience
-from familiar_connect.memory.maintenance.private_parts import erase_private_parts
 from familiar_connect.memory.part_audiences import TOOL_SOURCE, PartAudiences
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
 from familiar_connect.memory.writing.plan import WRITER_SOURCE, PartSource
 from familiar_connect.tools.types import SOURCE
 from tests.fakes.writer_setup import ALICE, BOB, FAMILIAR, WriterSetup
@@ -156,6 +156,11 @@ def test_what_is_withheld_crowds_nothing_out_of_a_search(tmp_path: Path) -> None
     assert [hit.rel_path for hit in visible(table, IN_SERVER).grep("green")] == ["topics/z.md"]
 
 
+def withdraw(table: WriterSetup, privacy: FixedPrivacy) -> list[str]:
+    """Take back what is to be taken back; the files that changed."""
+    return TurnWithdrawal(table.memory, table.history, FAMILIAR, privacy=privacy).carry_out().files
+
+
 def test_full_privacy_takes_their_words_out_of_every_place_at_once(table: WriterSetup) -> None:
     """The owner's too; the next tidy-up takes them out of the files, and the audit says so."""
     write_sourced(table, "sessions/day.md", {"Alice keeps bees": (SERVER,)})
@@ -172,13 +177,13 @@ def test_full_privacy_takes_their_words_out_of_every_place_at_once(table: Writer
     for here in (IN_SERVER, AT_HOME):
         assert "bees" not in visible(table, here, full).read_file("sessions/day.md")
         assert "Bob paints" in visible(table, here, full).read_file("sessions/day.md")
-    changed = erase_private_parts(parts_of_memory(table, full))
+    changed = withdraw(table, full)
 
     assert changed == ["people/discord-2@dm.md", "sessions/day.md"]
     assert "bees" not in table.read("sessions/day.md")
     assert "Bob paints" in table.read("sessions/day.md")
-    assert [entry.source for entry in table.memory.audit_entries[-2:]] == ["privacy", "privacy"]
-    assert erase_private_parts(parts_of_memory(table, full)) == []
+    assert [entry.source for entry in table.memory.audit_entries[-2:]] == ["withdrawal", "withdrawal"]
+    assert withdraw(table, full) == []
 
 
 @pytest.mark.parametrize(

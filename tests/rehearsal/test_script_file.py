@@ -216,3 +216,27 @@ def test_the_example_of_the_guide_is_read_whole() -> None:
     kinds = {type(step.action) for step in parse_rehearsal(json.loads(text)).steps}
 
     assert {Say, Expect, Upkeep, Slash} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ({"except": ["boo"]}, "places.tea: except: there is no 'boo'; did you mean 'bo'?"),
+        ({"deny": ["keeprs"]}, "places.tea: deny: there is no 'keeprs'; did you mean 'keepers'?"),
+        ({"roles": {"keepers": ["boo"]}}, "places.tea: roles.keepers: there is no 'boo'; did you mean 'bo'?"),
+        ({"allow": ["bo"], "except": ["bo"]}, "places.tea: bo is both let in and shut out; keep the one that is meant"),
+        ({"kind": "dm", "members": ["bo"], "except": ["bo"]}, "`except` means nothing for a direct message"),
+    ],
+)
+def test_who_is_let_in_is_checked_by_name(place: dict[str, object], sentence: str) -> None:
+    """File, place, key and fix in one sentence."""
+    data = {
+        "people": {"bo": {"roles": ["keepers"]}},
+        "places": {"tea": place},
+        "steps": [{"in": "tea", "by": "bo", "say": "Hello."}],
+    }
+    with pytest.raises(ConfigError) as raised:
+        parse_rehearsal(data, "file.json")
+
+    assert str(raised.value).startswith("file.json: ")
+    assert sentence in str(raised.value)

@@ -86,13 +86,13 @@ async def test_what_was_said_before_a_failure_is_recorded(tmp_path: Path) -> Non
 
 
 async def test_a_broken_channel_file_is_told_and_no_model_is_asked(tmp_path: Path) -> None:
-    """The sentence names the file."""
+    """In a few words: strangers may read them, so they name no file."""
     async with scripted_familiar(tmp_path) as house:
         (house.familiar.root / "channels" / "8.toml").write_text("mode = [", encoding="utf-8")
         outcome = await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
     assert outcome is None
-    assert "8.toml" in house.place.notices[0]
+    assert house.place.notices == ["No reply: a settings file of mine is wrong. `familiar doctor` says more."]
     assert house.model.calls == []
 
 

@@ -23,6 +23,7 @@ from familiar_connect.bootstrap.shared_files import (
     read_shared_files,
 )
 from familiar_connect.bootstrap.starter import new_familiar_root
+from familiar_connect.config.consent import WIDENING
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.reference import starter_toml
@@ -60,6 +61,8 @@ class AdoptionPlan:
     texts: Mapping[str, bytes]
     """By path; settings and presets among them."""
     settings: Mapping[str, object]
+    widening: Mapping[str, object]
+    """Settings, by dotted key, that let it do or tell more: taken one by one, where the owner says yes to each."""
     dropped: tuple[DroppedFile, ...]
 
     @property
@@ -75,7 +78,7 @@ def plan_adoption(source: Path, familiar_id: str | None = None) -> AdoptionPlan:
     """Read *source*, a folder or a ZIP, and say what it would become. Nothing is written."""
     found = read_shared_files(source)
     raw = found.texts.pop(SETTINGS, None)
-    settings = {} if raw is None else _settings(raw, found)
+    settings, widening = ({}, {}) if raw is None else _settings(raw, found)
     for path in [each for each in found.texts if each.startswith(f"{PRESETS}/")]:
         problem = _preset_problem(path, found.texts[path])
         if problem is not None:
@@ -89,6 +92,7 @@ def plan_adoption(source: Path, familiar_id: str | None = None) -> AdoptionPlan:
         name=name or source.stem,
         texts=found.texts,
         settings=settings,
+        widening=widening,
         dropped=tuple(found.dropped),
     )
 
@@ -146,13 +150,13 @@ def _write_texts(folder: FamiliarFolder, texts: Mapping[str, bytes]) -> None:
             store.audit.close()
 
 
-def _settings(raw: bytes, found: SharedFiles) -> dict[str, object]:
-    """The settings that are taken; the others are listed as dropped, one by one."""
+def _settings(raw: bytes, found: SharedFiles) -> tuple[dict[str, object], dict[str, object]]:
+    """The settings that are taken, and those that the owner is asked about; all others are listed as dropped."""
     try:
         document = parse_toml(raw.decode("utf-8-sig"), Path(SETTINGS))
     except ConfigError as error:
         found.drop(SETTINGS, str(error))
-        return {}
+        return {}, {}
     settings = shareable_settings(document)
     for name, value in document.items():
         if name not in settings:
@@ -161,8 +165,25 @@ def _settings(raw: bytes, found: SharedFiles) -> dict[str, object]:
         _check_settings(settings)
     except FamiliarError as error:
         found.drop(SETTINGS, str(error))
-        return {}
-    return settings
+        return {}, {}
+    return settings, _widening(document)
+
+
+def _widening(document: Mapping[str, object]) -> dict[str, object]:
+    """What of a settings file lets a familiar do or tell more, as far as it is valid."""
+    found: dict[str, object] = {}
+    for each in WIDENING:
+        table, _, name = each.key.rpartition(".")
+        holder = document.get(table) if table else document
+        value = holder.get(name) if isinstance(holder, dict) else None
+        if value is None or each.is_ordinary(value):
+            continue
+        try:
+            _check_settings({table: {name: value}} if table else {name: value})
+        except FamiliarError:
+            continue
+        found[each.key] = value
+    return found
 
 
 def _check_settings(settings: Mapping[str, object]) -> None:

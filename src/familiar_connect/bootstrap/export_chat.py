@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY
+from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY, raw_words
 from familiar_connect.history.message_edits import DELETED, count_with_words
 from familiar_connect.history.message_metadata import foreign_fields
 from familiar_connect.history.store import HistoryStore
@@ -101,15 +101,18 @@ def _jsonl_line(turn: HistoryTurn, chat: ChatExport, versions: TurnVersions | No
         "is_user": is_user,
         "is_system": turn.mark is not None or turn.role not in ("user", "assistant"),
         "send_date": _moment(turn.timestamp),
-        "mes": turn.content,
+        "mes": turn.display_text,
     }
     if came:
         if "send_date" not in came:
             del message["send_date"]
         message |= {**came, "is_system": message["is_system"]}
     extra = came.get("extra")
-    message["extra"] = {**(extra if isinstance(extra, dict) else {}), OUR_KEY: {"turn_id": turn.id}}
-    texts = versions.texts if versions is not None else (turn.content,)
+    heard = (
+        raw_words(versions.texts, versions.views) if versions is not None else raw_words([turn.content], [turn.view])
+    )
+    message["extra"] = {**(extra if isinstance(extra, dict) else {}), OUR_KEY: {"turn_id": turn.id, **heard}}
+    texts = versions.display_texts if versions is not None else (turn.display_text,)
     if "swipe_id" in came or len(texts) > 1 or (not is_user and not came):
         message |= {"swipe_id": versions.chosen if versions is not None else 0, "swipes": list(texts)}
     return json.dumps(message, ensure_ascii=False) + "\n"
@@ -121,7 +124,7 @@ def _markdown_head(_history: HistoryStore, chat: ChatExport) -> Iterator[str]:
 
 def _markdown_line(turn: HistoryTurn, chat: ChatExport) -> str:
     when = turn.timestamp.astimezone(ZoneInfo(chat.zone))
-    return f"\n**{_one_line(_speaker(turn, chat))}** · {when:%Y-%m-%d %H:%M}\n\n{turn.content.strip()}\n"
+    return f"\n**{_one_line(_speaker(turn, chat))}** · {when:%Y-%m-%d %H:%M}\n\n{turn.display_text.strip()}\n"
 
 
 def _speaker(turn: HistoryTurn, chat: ChatExport) -> str:

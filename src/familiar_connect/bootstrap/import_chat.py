@@ -278,16 +278,21 @@ def new_turn(message: FileMessage, sent: datetime, cast: Cast, place: int) -> tu
         is_undated=message.sent is None,
     )
     facts, dropped = encode_file_line(line, message.kept)
+    shown = message.versions or (message.text,)
+    words = message.words or shown
+    views = tuple(None if raw == text else text for raw, text in zip(words, shown, strict=True))
     turn = NewTurn(
         place=place,
         fingerprint=message.fingerprint,
         role=role,
         author=author,
-        content=message.text,
+        content=words[message.chosen],
+        view=views[message.chosen],
         timestamp=sent,
         facts=facts,
         is_hidden=message.is_hidden,
-        versions=message.versions,
+        versions=words if message.versions else (),
+        views=views if message.versions else (),
         chosen=message.chosen,
     )
     return turn, dropped

@@ -7,7 +7,6 @@ learned from talking to people stays unless it is asked for.
 from __future__ import annotations
 
 import os
-import sqlite3
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -24,7 +23,7 @@ from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.paths import Root
 from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.files import sync_folder, temporary_name
-from familiar_connect.support.sqlite import connect_unlinked
+from familiar_connect.support.sqlite import connect_unlinked, copy_database
 
 EXPERIENCE = ("people/", "servers/", "sessions/", "topics/")
 """Folders of memory that grow out of what people said."""
@@ -107,8 +106,8 @@ def _history(root: Path, beside: Path) -> bytes | None:
         return None
     copy = beside.with_name(temporary_name())
     try:
-        with closing(connect_unlinked(path)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        with closing(connect_unlinked(path)) as source:
+            copy_database(source, copy)
         return copy.read_bytes()
     finally:
         copy.unlink(missing_ok=True)

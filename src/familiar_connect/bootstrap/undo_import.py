@@ -10,8 +10,10 @@ from familiar_connect.config.folders import FamiliarFolder, last_context_file
 from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.imported_turns import ImportedTurns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.memory.maintenance.forget_turns import forget_turns
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.withdrawal.copies import copy_keepers
+from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
+from familiar_connect.memory.writing.journal import writer_lock
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.support.no_follow import remove_file
 
@@ -45,11 +47,9 @@ def undo_import(
     familiar_id, channel_id = folder.familiar_id, record.channel_id
     turns = ImportedTurns(history, familiar_id=familiar_id, channel_id=channel_id, number=number)
 
-    def text_of(turn_id: int) -> str:
-        turn = history.turn_by_id(familiar_id=familiar_id, turn_id=turn_id)
-        return turn.content if turn is not None else ""
-
-    files = forget_turns(store, frozenset(turns.ids()), text_of=text_of, source=SOURCE, progress=progress)
+    withdrawal = TurnWithdrawal(store, history, familiar_id, keepers=copy_keepers(folder), progress=progress)
+    with writer_lock(store.audit.folder if store.audit is not None else None):
+        files = withdrawal.clean(withdrawal.rows.describe(turns.ids()), source=SOURCE).files
     gone = turns.remove()
     stays = history.count(familiar_id=familiar_id, channel_id=channel_id)
     chat = next((each for each in ChatRegistry(folder).all(place_id) if each.channel_id == channel_id), None)

@@ -141,7 +141,7 @@ def _said(exchange: Exchange, privacy: Privacy) -> tuple[SaidMessage, ...]:
     return tuple(
         SaidMessage(
             author=each.author,
-            text=each.text if heard_ones else "",
+            text=each.display_text if heard_ones else "",
             timestamp=each.timestamp,
             history_id=each.history_id,
         )

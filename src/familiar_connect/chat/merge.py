@@ -1,16 +1,20 @@
 """Merges consecutive messages by one author into one entry.
 
-An entry joins the one before it only if author, name and debug kind are the same and neither carries
-media; what each message was is kept beside the joined text.
+An entry joins the one before it only if author, name and debug kind are the same, neither carries media
+and less than an hour lies between them: a question after hours of silence stands for itself, also where the
+one before it got no answer. What each message was is kept beside the joined text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, tzinfo
+from datetime import UTC, timedelta, tzinfo
 
 from familiar_connect.chat.types import SimplifiedMessage
+
+LONGEST_PAUSE = timedelta(hours=1)
+"""What is written after a longer one is another matter."""
 
 
 def merge(
@@ -35,8 +39,15 @@ def _joins(previous: SimplifiedMessage, entry: SimplifiedMessage, zone: tzinfo |
         and not entry.has_media
         and bool(previous.content and previous.content.strip())
         and bool(entry.content and entry.content.strip())
+        and not _is_after_pause(previous, entry)
         and (zone is None or _same_day(previous, entry, zone))
     )
+
+
+def _is_after_pause(previous: SimplifiedMessage, entry: SimplifiedMessage) -> bool:
+    if previous.created_at is None or entry.created_at is None:
+        return False
+    return entry.created_at - previous.created_at >= LONGEST_PAUSE
 
 
 def _same_day(previous: SimplifiedMessage, entry: SimplifiedMessage, zone: tzinfo) -> bool:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import (
+    EVERYONE,
+    OWNER,
+    Audience,
+    ChannelKey,
+    Readers,
+    between,
+    hidden_channel,
+    whole_server,
+)
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS, Author
 
@@ -36,9 +45,13 @@ def readers_of_place(scene: Scene | None, facts: PlaceFacts) -> Readers:
         channel_id=facts.channel_id,
         server_id=_server(scene, facts),
         speaker=facts.speaker.canonical_key if facts.speaker is not None else "",
-        channels=scene.reader_channel_ids if scene is not None else frozenset(),
+        channels=_channels(scene, facts.platform) if scene is not None else frozenset(),
         servers=scene.reader_server_ids if scene is not None else frozenset(),
     )
+
+
+def _channels(scene: Scene, platform: str) -> frozenset[ChannelKey]:
+    return scene.reader_channels | {ChannelKey(platform, each) for each in scene.reader_channel_ids}
 
 
 def _audience(scene: Scene | None, facts: PlaceFacts) -> Audience:
@@ -51,7 +64,9 @@ def _audience(scene: Scene | None, facts: PlaceFacts) -> Audience:
     if facts.is_dm or kind is ChannelKind.dm or (scene is not None and scene.is_dm):
         return OWNER if facts.is_owner else between(_people(scene, facts)) if _people(scene, facts) else OWNER
     if is_hidden(scene, facts):
-        return hidden_channel(facts.platform, facts.channel_id, server)
+        # A channel that only the owner calls private has rules that let everybody in: they say nothing.
+        rules = scene.rules if scene is not None and scene.is_hidden else ""
+        return hidden_channel(facts.platform, facts.channel_id, server, rules)
     if server is not None:
         return (
             whole_server(facts.platform, server)

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal, Protocol, runtime_checkable
 
+from familiar_connect.audience import ChannelKey
 from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
@@ -108,11 +109,17 @@ class Scene:
     is_public: bool = False
     """Everybody on the platform can read this channel."""
     is_hidden: bool = False
-    """Some people of the server cannot see this channel, or the channel that its thread is in."""
+    """The rules of this channel, or of the channel that its thread is in, let not everybody on the server read it."""
+    rules: str = ""
+    """A fingerprint of those rules; empty where the platform shows none."""
+    private_channel_rules: tuple[tuple[int, str], ...] = ()
+    """The fingerprints of other hidden channels, by channel."""
     reader_keys: frozenset[str] = frozenset()
     """In a direct or group message: canonical keys of the people who can read it, besides us."""
     reader_channel_ids: frozenset[int] = frozenset()
     """In a direct message: hidden channels that all of its people can read now."""
+    reader_channels: frozenset[ChannelKey] = frozenset()
+    """Hidden channels under the rules of some time, which let in everybody who can read here now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
     platform: str | None = None

@@ -69,7 +69,7 @@ def verbatim_entry(seen: WindowMessage, reading: AnnotationContext, *, place: in
         author_name=message.line.name or (persona if by_us else message.author.label),
         author_type="persona" if by_us else "user",
         persona_name=persona if by_us else None,
-        content=message.text,
+        content=message.display_text,
         created_at=message.timestamp,
         image_attachments=media.images,
         video_attachments=media.videos,
@@ -219,7 +219,7 @@ def _words_entry(
 
 def _words(message: InboundMessage, reading: AnnotationContext) -> tuple[str, bool]:
     """What was typed, made readable and harmless; and whether it is a debug message, which only the owner writes."""
-    text = message.text
+    text = message.display_text
     may_mark = not message.is_self and reading.is_owner(message.author)
     marked = may_mark and text.lstrip().startswith(DEBUG_MARK)
     if marked:

@@ -95,8 +95,18 @@ class InboundMessage:
     """The channel that its thread or post belongs to."""
     is_past: bool = False
     """Said before the familiar listened here."""
+    said_under: str | None = None
+    """A fingerprint of the rules that its channel had when it was said, where they let not everybody in; None: open
+    then, or as now."""
     pieces: tuple[MessagePiece, ...] = ()
     """The messages of our own that it stands in, where there are several."""
+    view: str | None = None
+    """What prompts show in place of the words, which stay as they were said; None: the words themselves."""
+
+    @property
+    def display_text(self) -> str:
+        """The words as prompts have them."""
+        return self.text if self.view is None else self.view
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,7 @@ class AnswerPlace:
 
     streams = True
     limit = PIECE_LIMIT
+    keeps_owed = True
 
     def __init__(self, familiar: Familiar, channel_id: int, listener: Author, out: TextIO) -> None:
         self._recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")

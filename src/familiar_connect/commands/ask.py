@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,6 +21,7 @@ from familiar_connect.commands.common import (
     json_option,
     open_or_make_root,
     profile_of,
+    say,
     say_json,
 )
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
@@ -133,6 +135,7 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
     from familiar_connect.commands.answer_place import AnswerPlace
     from familiar_connect.conversation.intake import IntakeResult
     from familiar_connect.platforms.terminal.person import person_at_terminal
+    from familiar_connect.platforms.terminal.unanswered import describe_unanswered
     from familiar_connect.support.aio import off_loop
 
     user = await off_loop(person_at_terminal, question.user_name or familiar.config.user_name, familiar)
@@ -147,6 +150,11 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
         is_mention=True,
         channel_name="terminal",
     )
+    told = await off_loop(
+        partial(describe_unanswered, familiar, question.chat.channel_id, remedy="Ask it again if you still wonder.")
+    )
+    if told is not None:
+        say(f"familiar: {told}", err=True)
     began = time.monotonic()
     heard = await familiar.intake.receive(message, place)
     if heard is IntakeResult.answering:

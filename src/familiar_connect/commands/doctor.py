@@ -31,6 +31,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.connect import ConnectTarget, ask_for_word
 from familiar_connect.commands.doctor_checks import (
     DoctorFinding,
+    check_consent,
     check_documents,
     check_platforms,
     check_presets,
@@ -40,6 +41,7 @@ from familiar_connect.commands.doctor_checks import (
 from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
 from familiar_connect.config.command import command_name, set_familiar_option
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL
@@ -66,16 +68,23 @@ MAIN_SLOT = "main_prose"
 @click.command()
 @familiar_option
 @click.option("--offline", is_flag=True, help="Ask no model for a word, and knock at no other computer.")
+@click.option("--privacy", is_flag=True, help="Only say what the program may contact, and why; contacts nobody.")
 @click.option("--ask-models", is_flag=True, hidden=True, help="What is done anyway, unless --offline.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, familiar_id: str | None, offline: bool, ask_models: bool, as_json: bool) -> int:
+def doctor(
+    ctx: click.Context, familiar_id: str | None, offline: bool, privacy: bool, ask_models: bool, as_json: bool
+) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
     Each model is asked for a word, a server elsewhere too, and Discord is asked about a bot's token, intents and
     permissions. Exit code 1 when something is wrong.
     """
     set_familiar_option(familiar_id)
+    if privacy:
+        from familiar_connect.commands.doctor_privacy import show_contacts
+
+        return show_contacts(ctx, familiar_id, as_json=as_json)
     findings = []
     mark = {"ok": "✓", "warn": "!", "bad": "✗"}
     for finding in run_checks(home_of(ctx), familiar_id, ask_models=ask_models or not offline):
@@ -118,6 +127,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("documents", lambda: check_documents(root))
     yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("regex", lambda: check_regex(root))
+    yield from _run_check("consent", lambda: check_consent(root, home))
     yield from _run_check("platforms", lambda: check_platforms(root, home, knocks=ask_models))
     yield from _run_check("voice", lambda: check_voice(root, home))
     yield from _run_check("index", lambda: [_index(root)])
@@ -409,7 +419,8 @@ def _confidence(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.memory.store import MemoryStore
 
     folder = FamiliarFolder(root)
-    if load_character_config(folder.settings_file).confidence is Confidence.open:
+    is_open = load_character_config(folder.settings_file).confidence is Confidence.open
+    if is_open and OwnerConsent(folder.home.root, root.name).allows_setting("confidence", "open"):
         meaning = 'confidence = "open": direct messages and hidden channels may be told anywhere'
         yield DoctorFinding("confidence", "warn", f"{folder.settings_file}: {meaning}")
     if not folder.history_db.exists() or not folder.history_db.stat().st_size or not folder.memory.is_dir():

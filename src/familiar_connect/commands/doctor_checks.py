@@ -144,9 +144,18 @@ def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFindin
             yield DoctorFinding("preset", "bad", f"{FamiliarFolder(root).channel_file(channel_id)}: {error}; {fix}")
 
 
+def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """Settings in the familiar's files that do not count, because the owner has not allowed them."""
+    from familiar_connect.commands.consent import allow_command, missing_settings
+
+    for each in missing_settings(root, home):
+        fix = f"to allow it: `{allow_command(root, each)}`; else take it out"
+        yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
+
+
 def check_regex(root: Path) -> Iterator[DoctorFinding]:
     """Regex scripts, where there are any: those that cannot run are named with the reason."""
-    from familiar_connect.commands.regex import scripts_of
+    from familiar_connect.commands.consent import scripts_of, waiting_scripts
     from familiar_connect.presets.regex_scripts import script_problem
     from familiar_connect.presets.regex_summary import summarize_scripts
 
@@ -160,8 +169,11 @@ def check_regex(root: Path) -> Iterator[DoctorFinding]:
     if not scripts:
         return
     yield DoctorFinding("regex", "ok", summarize_scripts(scripts))
+    if names := ", ".join(each.name for each in waiting_scripts(scripts)):
+        fix = f"`familiar regex allow --familiar {root.name}` shows what they do and allows them"
+        yield DoctorFinding("regex", "warn", f"not allowed by you, so off: {names}; {fix}")
     for script in scripts:
-        problem = None if script.is_off else script_problem(script)
+        problem = None if script.is_off and not script.is_waiting else script_problem(script)
         if problem is not None:
             fix = f'`familiar regex off "{script.name}"` ends this line'
             says = f"{script.name} ({script.origin}) cannot run: {problem}; {fix}"
@@ -190,13 +202,14 @@ def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> 
 
 def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:
     """Channels with a preset of their own; settings that cannot be read are told of elsewhere."""
+    from familiar_connect.config import DEFAULT_CHANNEL_MODE
     from familiar_connect.config.load import load_channel_config
 
     for path in FamiliarFolder(root).channel_files():
         if not path.stem.isascii() or not path.stem.isdigit():
             continue
         try:
-            config = load_channel_config(path)
+            config = load_channel_config(path, default_mode=DEFAULT_CHANNEL_MODE)
         except FamiliarError:
             continue
         if config is not None and config.preset:

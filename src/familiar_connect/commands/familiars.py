@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from familiar_connect.commands.common import familiar_meant, home_of, json_option, say, say_below, say_json
+from familiar_connect.commands.consent import scripts_of, scripts_option, settle_scripts
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.commands.habits import explain_file
 from familiar_connect.config.command import command_name
@@ -39,6 +40,7 @@ LISTED = TableStyle(left=(0, 1, 2, 4), indent=0)
 @click.option("--as", "user_name", metavar="NAME", help="What it calls you in the terminal.")
 @click.option("--from-card", "card", type=click.Path(path_type=Path), metavar="FILE", help="Make it from a card file.")
 @click.option("--overwrite", is_flag=True, help="With --from-card: replace a character that is there.")
+@scripts_option
 @click.pass_context
 def init(
     ctx: click.Context,
@@ -47,15 +49,20 @@ def init(
     user_name: str | None,
     card: Path | None,
     overwrite: bool,
+    allow_scripts: bool | None,
 ) -> None:
     """Make a new familiar: a folder with settings, a character and a memory."""
     if card is not None:
         if name is not None:
             raise click.UsageError("--name does not go with --from-card: the card says it; edit memory/self/name.md")
-        _init_from_card(home_of(ctx), familiar_id, card, user_name, overwrite=overwrite)
+        root = _init_from_card(home_of(ctx), familiar_id, card, user_name, overwrite=overwrite)
+        settle_scripts(root, allow=allow_scripts)
+        say(f"Talk to it: `{command_name()} chat --familiar {root.name}`")
         return
     if overwrite:
         raise click.UsageError("--overwrite goes with --from-card FILE")
+    if allow_scripts is not None:
+        raise click.UsageError("--allow-scripts and --no-scripts go with --from-card FILE")
     from familiar_connect.bootstrap.starter import STARTER_ID, make_starter  # heavy: `list` does without it
 
     wanted = familiar_id or STARTER_ID
@@ -71,7 +78,7 @@ def init(
     say(f"Talk to it: `{command_name()} chat --familiar {wanted}`")
 
 
-def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> None:
+def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> Path:
     from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
     from familiar_connect.commands.lorebooks import describe_counts
 
@@ -96,8 +103,8 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
         say(f"  lorebook inside              {describe_counts(made.counts)}")
     say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
     _say_linked(card.extras)
-    _say_left_out(made.left_out, card.extras)
-    say(f"Talk to it: `{command_name()} chat --familiar {familiar_id}`")
+    _say_left_out(made.left_out, card.extras, made.root)
+    return made.root
 
 
 def _share_name(root: Path, user_name: str | None) -> None:
@@ -107,15 +114,15 @@ def _share_name(root: Path, user_name: str | None) -> None:
         share_user_name(FamiliarFolder(root), user_name)
 
 
-def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:
+def _say_left_out(sentences: list[str], extras: dict[str, object], root: Path) -> None:
     """What of the card has no place here, or could not be taken."""
-    from familiar_connect.presets.regex_scripts import read_scripts
     from familiar_connect.presets.regex_summary import summarize_scripts
 
     extensions = extras.get("extensions")
     listed = extensions.get("regex_scripts") if isinstance(extensions, dict) else None
     if isinstance(listed, list) and listed:
-        say(f"  regex scripts                {summarize_scripts(read_scripts(listed, origin='card'), len(listed))}")
+        brought = [each for each in scripts_of(root) if each.origin == "card"]
+        say(f"  regex scripts                {summarize_scripts(brought, len(listed))}")
     scripts = [key for key in ("tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
     if scripts:
         say(f"  kept for export, not used here: {', '.join(scripts)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,9 +26,21 @@ from familiar_connect.commands.name_completion import complete_chats
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
+if TYPE_CHECKING:
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.history.types import HistoryTurn
+
 STEP = 2000
 """Turns read at once while looking back for words."""
 MOST_LOG_BYTES = 1_000_000
+REMOVED_BY = {
+    "delete": "removed: the message was deleted",
+    "purge": "removed: the messages were purged",
+    "ban": "removed with a ban",
+    "privacy": "removed by full privacy",
+    "repeat": "removed: it repeated what was taken back",
+}
+"""How a turn that was taken back is told of, by its `RemovalCause`."""
 
 EPILOG = """\b
 Examples:
@@ -87,7 +100,13 @@ def logs(
         with_names = name_filler(name, config.user_name)
         for row in rows:
             when = str(row["time"])[:16].replace("T", " ")
-            say_verbatim_below(f"{when}  {row['where']}  {row['who']}: ", with_names(str(row["text"])))
+            text = f"{row['text']} [{row['removed']}]" if "removed" in row else str(row["text"])
+            say_verbatim_below(f"{when}  {row['where']}  {row['who']}: ", with_names(text))
+            if "view" in row:
+                other, label = (
+                    ("words", "the model wrote") if row["role"] == "assistant" else ("view", "scripts make it")
+                )
+                say_verbatim_below(f"    {label}: ", with_names(str(row[other])))
 
 
 def find_chat(root: Path, name: str) -> int:
@@ -106,27 +125,29 @@ def _rows(
     root: Path, zone: tzinfo, name: str, *, last: int, channel_id: int | None, query: str | None
 ) -> list[dict[str, object]]:
     from familiar_connect.history.store import HistoryStore
-    from familiar_connect.history.types import HistoryTurn
 
     folder = FamiliarFolder(root)
     if not folder.history_db.exists():
         return []
     places = name_places(root)
 
-    def as_row(turn: HistoryTurn) -> dict[str, object]:
-        return {
-            "turn_id": turn.id,
-            "time": turn.timestamp.astimezone(zone).isoformat(timespec="seconds"),
-            "channel_id": turn.channel_id,
-            "where": places.get(turn.channel_id, str(turn.channel_id)),
-            "role": turn.role,
-            "who": turn.author.label if turn.author else name,
-            "text": turn.content,
-        }
-
     found: list[dict[str, object]] = []
     wanted = query.casefold() if query else None
     with closing(HistoryStore(folder.history_db)) as history:
+
+        def as_row(turn: HistoryTurn) -> dict[str, object]:
+            return {
+                "turn_id": turn.id,
+                "time": turn.timestamp.astimezone(zone).isoformat(timespec="seconds"),
+                "channel_id": turn.channel_id,
+                "where": places.get(turn.channel_id, str(turn.channel_id)),
+                "role": turn.role,
+                "who": turn.author.label if turn.author else name,
+                "text": turn.actual_words,
+                **({"words": turn.content, "view": turn.view} if turn.view is not None else {}),
+                **_removal(history, root.name, turn),
+            }
+
         before = (history.latest_id(familiar_id=root.name, channel_id=channel_id) or 0) + 1
         while len(found) < last:
             step = STEP if wanted else last
@@ -136,8 +157,24 @@ def _rows(
             if not turns:
                 break
             before = turns[0].id
-            found += [as_row(turn) for turn in reversed(turns) if wanted is None or wanted in turn.content.casefold()]
+            found += [
+                as_row(turn) for turn in reversed(turns) if wanted is None or wanted in turn.actual_words.casefold()
+            ]
     return found[:last][::-1]
+
+
+def _removal(history: HistoryStore, familiar_id: str, turn: HistoryTurn) -> dict[str, object]:
+    """What a turn read that was taken back, and how, for the owner's eyes; nothing for one that stands."""
+    from familiar_connect.history.message_edits import DELETED, MessageEdits
+
+    if turn.content != DELETED:
+        return {}
+    edits = MessageEdits(history, familiar_id).edits_of_turn(turn.id)
+    said = [each for each in edits if each.said_before != DELETED]
+    if not said:
+        return {}
+    cause = REMOVED_BY.get(said[-1].removed_by, "taken back")
+    return {"removed": f"{cause}; it read: {said[-1].said_before}", "removed_by": said[-1].removed_by}
 
 
 def name_places(root: Path) -> dict[int, str]:

@@ -39,6 +39,8 @@ class WebOptions:
     port: int
     names: tuple[str, ...]
     opens_browser: bool
+    has_own_name: bool = True
+    """Whether browsers of this computer are sent to a name that no other server here goes by."""
 
 
 def require_web_packages() -> None:
@@ -128,7 +130,13 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
 def _build_parts(
     familiar: Familiar, home: Path, options: WebOptions, listening: socket.socket, password: str | None
 ) -> WebParts:
-    from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, load_signing_key
+    from familiar_connect.platforms.web.access import (
+        Doorkeeper,
+        PageAddress,
+        host_name_of,
+        is_loopback,
+        load_signing_key,
+    )
     from familiar_connect.platforms.web.app import WebParts
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.live import ChatEvents
@@ -143,7 +151,10 @@ def _build_parts(
         familiar=familiar,
         chats=WebChats(familiar, ChatEvents(familiar.clock)),
         address=PageAddress(
-            host=options.host, port=port, names=frozenset(name.lower().rstrip(".") for name in options.names)
+            host=options.host,
+            port=port,
+            names=frozenset(name.lower().rstrip(".") for name in options.names),
+            own_name=host_name_of(key) if options.has_own_name and is_loopback(options.host) else None,
         ),
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,

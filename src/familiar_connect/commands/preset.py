@@ -12,6 +12,7 @@ import click
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.consent import scripts_option, settle_scripts
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
@@ -93,11 +94,18 @@ def _import_command(name: str) -> click.Command:
     @click.argument("file", type=click.Path(path_type=Path))
     @click.option("--name", metavar="NAME", help="What to call it (else as the file is called).")
     @click.option("--overwrite", is_flag=True, help="Replace another preset of that name; it is kept as a version.")
+    @scripts_option
     @familiar_option
     @json_option
     @click.pass_context
     def command(
-        ctx: click.Context, file: Path, name: str | None, overwrite: bool, familiar_id: str | None, as_json: bool
+        ctx: click.Context,
+        file: Path,
+        name: str | None,
+        overwrite: bool,
+        allow_scripts: bool | None,
+        familiar_id: str | None,
+        as_json: bool,
     ) -> None:
         """Bring in the SillyTavern preset in FILE, keep it byte for byte and put it in force."""
         root = root_of(ctx, familiar_id)
@@ -105,8 +113,9 @@ def _import_command(name: str) -> click.Command:
         report = keep_preset(file, root, name=name, overwrite=overwrite, fidelity=fidelity)
         if as_json:
             say_json(_report_facts(report))
-            return
-        _say_report(report, root.name)
+        else:
+            _say_report(report, root.name)
+        settle_scripts(root, allow=allow_scripts, err=as_json)
 
     return command
 

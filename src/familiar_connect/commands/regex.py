@@ -8,23 +8,30 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.consent import allow_scripts, consent_of, scripts_of, waiting_scripts
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import PresetError
-from familiar_connect.memory.card_fields import CardReader
-from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.regex_scripts import read_scripts, script_problem
 from familiar_connect.presets.regex_store import MAX_BYTES, RegexStore
-from familiar_connect.presets.regex_summary import describe_script, is_without_effect, script_state, summarize_scripts
-from familiar_connect.presets.store import PresetStore
+from familiar_connect.presets.regex_summary import (
+    describe_script,
+    explain_script,
+    is_without_effect,
+    script_state,
+    summarize_scripts,
+)
 from familiar_connect.presets.types import RegexScript
+from familiar_connect.support.text import pluralize
 
 EPILOG = """\b
 Examples:
   familiar regex list                   those of the card, of the preset in force, and your own
   familiar regex off "Hide thoughts"
   familiar regex on 2                   by the number that the list gives it
+  familiar regex allow                  allow all that came with a card, preset or folder
   familiar regex add Tidy.json          one that SillyTavern exported
+What comes with a card, preset or folder is off until you allow it.
 Your own, and what you switched, stand in regex.json in the familiar's folder, which may be edited.
 """
 LIST_EPILOG = """\b
@@ -36,6 +43,11 @@ SWITCH_EPILOG = """\b
 Examples:
   familiar regex on 2
   familiar regex off "Hide thoughts"
+"""
+ALLOW_EPILOG = """\b
+Examples:
+  familiar regex allow
+  familiar regex allow --familiar rook
 """
 ADD_EPILOG = """\b
 Examples:
@@ -62,7 +74,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         say("No regex scripts: neither the card nor the preset in force brings any, and none was added.")
         return
     for number, script in enumerate(scripts, start=1):
-        say(f"{number:>4}  {script_state(script):<10}  {script.origin:<6}  {script.name:<30} {describe_script(script)}")
+        say(f"{number:>4}  {script_state(script):<11}  {script.origin:<6}  {script.name:<30} {describe_script(script)}")
 
 
 @regex.command(epilog=SWITCH_EPILOG)
@@ -94,16 +106,25 @@ def add_scripts(ctx: click.Context, file: Path, familiar_id: str | None) -> None
     scripts = read_scripts(listed, origin="own")
     if len(scripts) < len(listed) or not scripts:
         raise PresetError(f"{file} holds no regex script with a `findRegex`; export one from SillyTavern")
-    RegexStore(FamiliarFolder(root).regex_file).add(listed)
+    RegexStore(FamiliarFolder(root).regex_file, consent_of(root)).add(listed)
+    allow_scripts(root, scripts)
     say(f"Added {summarize_scripts(scripts, familiar_id=root.name)}")
 
 
-def scripts_of(root: Path) -> tuple[RegexScript, ...]:
-    """The scripts of the familiar at *root*, with the preset in force, switched as the owner has them."""
-    folder = FamiliarFolder(root)
-    card = CardReader(MemoryStore(folder.memory), root.name).regex_scripts()
-    preset = PresetStore(folder.presets).lookup(None)
-    return RegexStore(folder.regex_file).list(card, preset.scripts if preset is not None else ())
+@regex.command(name="allow", epilog=ALLOW_EPILOG)
+@familiar_option
+@click.pass_context
+def allow(ctx: click.Context, familiar_id: str | None) -> None:
+    """Show what the scripts do that you have not allowed yet, and allow them."""
+    root = root_of(ctx, familiar_id)
+    waiting = waiting_scripts(scripts_of(root))
+    if not waiting:
+        say(f"No regex script of {root.name} waits for your yes; `familiar regex list` shows them all.")
+        return
+    for script in waiting:
+        say(f"  {explain_script(script)}")
+    allow_scripts(root, waiting)
+    say(f"Allowed for {root.name}: {pluralize(len(waiting), 'regex script')}, from the next message on.")
 
 
 def _switch(root: Path, name: str, *, on: bool) -> None:
@@ -113,7 +134,9 @@ def _switch(root: Path, name: str, *, on: bool) -> None:
         found = [scripts[int(name) - 1]]
     if not found:
         raise PresetError(f"there is no regex script {name!r}; `familiar regex list` shows them")
-    store = RegexStore(FamiliarFolder(root).regex_file)
+    store = RegexStore(FamiliarFolder(root).regex_file, consent_of(root))
+    if on:
+        allow_scripts(root, found)
     for script in found:
         store.switch(script, on=on)
         problem = script_problem(script) if on else None
@@ -142,6 +165,7 @@ def _facts(number: int, script: RegexScript) -> dict[str, object]:
         "name": script.name,
         "origin": script.origin,
         "on": not script.is_off,
+        "allowed": not script.is_waiting,
         "state": script_state(script),
         "find": script.find,
         "replace": script.replacement,

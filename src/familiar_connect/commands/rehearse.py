@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json_line
+from familiar_connect.commands.consent import scripts_of, scripts_option, waiting_scripts
 from familiar_connect.errors import FamiliarError, SetupError
+from familiar_connect.support.text import pluralize
 
 if TYPE_CHECKING:
     from familiar_connect.rehearsal.play import PlaySettings
@@ -37,6 +39,7 @@ Exit codes: 0 everything held, 1 something did not, 2 the file cannot be read.
 @click.option("--scripted", is_flag=True, help="Ask no real model: a call without a script fails its step.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="What chances are taken from.")
 @json_option
+@scripts_option
 @click.pass_context
 def rehearse(
     ctx: click.Context,
@@ -46,6 +49,7 @@ def rehearse(
     scripted: bool,
     seed: int,
     as_json: bool,
+    allow_scripts: bool | None,
 ) -> int:
     """Play the people, places and steps in FILE, a JSON file, on simulated time and in a home that is thrown away."""
     from familiar_connect.commands.rehearsal_home import make_rehearsal_home
@@ -59,10 +63,13 @@ def rehearse(
             rehearsal = read_rehearsal(file)
             if familiar_id is not None:
                 rehearsal = replace(rehearsal, familiar=replace(rehearsal.familiar, base=familiar_id, card=None))
-            root = make_rehearsal_home(rehearsal, stage, home=home)
+            root = make_rehearsal_home(rehearsal, stage, home=home, allow_scripts=bool(allow_scripts))
         except SetupError as error:
             say(f"familiar: {error}", err=True)
             return EXIT_UNREADABLE
+        if allow_scripts is None and (waiting := waiting_scripts(scripts_of(root))):
+            what = pluralize(len(waiting), "regex script")
+            say(f"{what} of {root.name} stay off here: --allow-scripts plays with them.", err=True)
         settings = PlaySettings(root=root, home=home, profile=profile, is_scripted=scripted, seed=seed)
         failed = _play(rehearsal, settings, as_json=as_json)
     if keep is not None and not as_json:

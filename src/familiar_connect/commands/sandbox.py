@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config import CharacterConfig
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import LAST_CONTEXT_SUFFIX, FamiliarFolder
 from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.context.types import PipelineOutput
@@ -65,10 +67,12 @@ async def open_sandbox(
     """The familiar in *root*, copied, and whether all of its memory is found; gone at the end.
 
     *capabilities* go over what is known of *model*, or of the familiar's own model. Without *searches* memory is not
-    made ready to be found, for prompts in which nothing found stands.
+    made ready to be found, for prompts in which nothing found stands. What the owner has not allowed does not count.
     """
     with tempfile.TemporaryDirectory(prefix="familiar-") as folder:
-        config = await off_loop(load_character_config, FamiliarFolder(root).settings_file, defaults_path=profile)
+        there = FamiliarFolder(root)
+        consent = OwnerConsent(there.home.root, root.name)
+        config = await off_loop(load_allowed_config, there.settings_file, consent, defaults_path=profile)
         copy = await off_loop(copy_familiar, root, Path(folder))
         config = changed(config) if changed is not None else config
         familiar = Familiar.from_config(
@@ -78,6 +82,7 @@ async def open_sandbox(
             defaults_path=profile,
             clock=clock,
             fetches_media=False,
+            consent=consent,
         )
         try:
             yield familiar, not searches or await familiar.update_memory_index(INDEX_READY_S)

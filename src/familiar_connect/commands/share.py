@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, root_of, say, say_json
+from familiar_connect.commands.consent import ask_about_offered, scripts_option, settle_scripts
 from familiar_connect.config.command import command_name
 from familiar_connect.errors import HomeError
 
@@ -22,7 +23,7 @@ Examples:
   familiar adopt mira.zip                 show what it contains, ask, bring it in
   familiar adopt ~/Downloads/mira --as mira2 --yes
 Taken are texts: memory, lore, modes, presets and the settings that shape a character. Links, databases, models,
-endpoints, platforms and permissions are not.
+endpoints, platforms and permissions are not; what lets it do or tell more is asked about at a terminal.
 """
 PACK_EPILOG = """\b
 Examples:
@@ -36,9 +37,17 @@ Examples:
 @click.argument("source", type=click.Path(path_type=Path), metavar="FOLDER|ZIP")
 @click.option("--as", "familiar_id", metavar="ID", help="What the familiar's folder is called here.")
 @click.option("--yes", is_flag=True, help="Bring it in without asking.")
+@scripts_option
 @json_option
 @click.pass_context
-def adopt(ctx: click.Context, source: Path, familiar_id: str | None, yes: bool, as_json: bool) -> int:
+def adopt(
+    ctx: click.Context,
+    source: Path,
+    familiar_id: str | None,
+    yes: bool,
+    allow_scripts: bool | None,
+    as_json: bool,
+) -> int:
     """Bring in somebody else's familiar: shows what it contains and would do, then takes its texts."""
     from familiar_connect.bootstrap.adopt import adopt_familiar, plan_adoption
 
@@ -55,8 +64,11 @@ def adopt(ctx: click.Context, source: Path, familiar_id: str | None, yes: bool, 
     root = adopt_familiar(home, plan)
     if as_json:
         say_json(_plan_as_json(plan) | {"made": str(root)})
+        settle_scripts(root, allow=allow_scripts, err=True)
         return 0
     say(f"Made {root}")
+    ask_about_offered(root, home, plan.widening)
+    settle_scripts(root, allow=allow_scripts)
     say(f"Talk to it: `{command_name()} chat --familiar {plan.familiar_id}`")
     return 0
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.commands.common import home_of, json_option, profile_of, say, say_json
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.consent import ask_about_settings, missing_settings, say_waiting_scripts
 from familiar_connect.commands.lazy_group import VerbGroup
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.trust import TrustedOrigins
+from familiar_connect.errors import ConfigError
 
 TRUST_EPILOG = """\b
 Examples:
@@ -18,6 +21,7 @@ Examples:
   familiar trust add https://api.example.com                familiars may send what they see there
   familiar trust add https://api.example.com --key MY_KEY   with the key in MY_KEY, which goes nowhere else
   familiar trust remove https://api.example.com
+  familiar trust setting tools                              a familiar's `tools = …` counts from now on
 Endpoints on this computer that need no key are always allowed.
 """
 
@@ -61,13 +65,31 @@ def remove_origin(ctx: click.Context, origin: str) -> int:
     return 0
 
 
+@trust.command(name="setting")
+@click.argument("key")
+@familiar_option
+@click.pass_context
+def allow_setting(ctx: click.Context, key: str, familiar_id: str | None) -> None:
+    """Allow the setting KEY as it stands in a familiar's files, where it lets the familiar do or tell more."""
+    root = root_of(ctx, familiar_id)
+    asked = {each.key: each for each in missing_settings(root, home_of(ctx))}
+    if key not in asked:
+        waiting = ", ".join(asked) or "none"
+        raise ConfigError(f"{root.name} has no setting {key} that waits for your yes; waiting: {waiting}")
+    OwnerConsent(home_of(ctx), root.name).allow_setting(key, asked[key].value)
+    say(f"Allowed for {root.name}: {asked[key]}. From the next start on it {asked[key].effect}.")
+
+
 def ask_about_endpoints(root: Path, home: Path) -> None:
     """Ask the person at the terminal about each origin the familiar's settings name and nobody allowed yet.
 
     A yes is kept in the home. Without a terminal nobody is asked; loading the familiar then refuses in one sentence.
+    Settings that let it do or tell more are asked about as well, and said not to count where nobody can be asked.
     """
     from familiar_connect.config import load_character_config
 
+    ask_about_settings(root, home)
+    say_waiting_scripts(root, home)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     file = FamiliarFolder(root).settings_file

@@ -38,14 +38,27 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong.
 @click.option("--host", default=LOCAL_HOST, show_default=True, help="Where to listen; another needs WEB_PASSWORD.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="A name the page goes by, with --host.")
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
+@click.option("--plain-address", is_flag=True, help="Stay at 127.0.0.1, for a browser that finds no .localhost.")
 @click.pass_context
 def web(
-    ctx: click.Context, familiar_id: str | None, port: int, host: str, names: tuple[str, ...], no_open: bool
+    ctx: click.Context,
+    familiar_id: str | None,
+    port: int,
+    host: str,
+    names: tuple[str, ...],
+    no_open: bool,
+    plain_address: bool,
 ) -> int:
     """Serve a page on this computer: talk there, see every prompt, look after memory."""
     require_web_packages()
     home = home_of(ctx)
-    options = WebOptions(host=host, port=port, names=names, opens_browser=not no_open and sys.stdout.isatty())
+    options = WebOptions(
+        host=host,
+        port=port,
+        names=names,
+        opens_browser=not no_open and sys.stdout.isatty(),
+        has_own_name=not plain_address,
+    )
     password = page_password(home, host)
     root = open_or_make_root(home, familiar_id)
     ask_about_endpoints(root, home)

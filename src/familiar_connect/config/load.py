@@ -6,11 +6,11 @@ Each file is checked by itself, so an error names its file. Checks that need the
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.channel import (
@@ -38,6 +38,10 @@ from familiar_connect.config.types import ChannelMode, PlaceSettings, StepSettin
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
 
+if TYPE_CHECKING:
+    from familiar_connect.config.consent import OwnerConsent, SettingRequest
+    from familiar_connect.config.folders import FamiliarFolder
+
 _log = logging.getLogger(__name__)
 
 _NOUNS: Mapping[KeyPath, str] = {("llm",): "LLM slot"}
@@ -59,15 +63,49 @@ class _FileLayer:
     values: Mapping[KeyPath, object]
 
 
-def load_character_config(path: Path, *, defaults_path: Path | None = None, zone: str | None = None) -> CharacterConfig:
+def load_character_config(
+    path: Path, *, defaults_path: Path | None = None, zone: str | None = None, without: Collection[str] = ()
+) -> CharacterConfig:
     """The settings in *path*, over those in *defaults_path*, over the defaults. A missing *path* means none.
 
-    *zone* stands where no file sets `display_tz`.
+    *zone* stands where no file sets `display_tz`. The keys *without* do not count where *path* sets them.
     """
-    layers = _layers(path, defaults_path)
+    layers = [_leave_out(layer, without) for layer in _layers(path, defaults_path)]
     config = _build(layers)
     is_set = any(("display_tz",) in layer.values for layer in layers)
     return config if zone is None or is_set else replace(config, display_tz=zone)
+
+
+def load_allowed_config(
+    path: Path, consent: OwnerConsent, *, defaults_path: Path | None = None, zone: str | None = None
+) -> CharacterConfig:
+    """As `load_character_config`, without the settings that let a familiar do or tell more and that nobody allowed."""
+    asked = consent.missing_settings(own_settings(path, defaults_path=defaults_path))
+    return load_character_config(path, defaults_path=defaults_path, zone=zone, without=[each.key for each in asked])
+
+
+def find_unallowed_settings(
+    folder: FamiliarFolder, consent: OwnerConsent, *, defaults_path: Path | None = None
+) -> list[SettingRequest]:
+    """The settings in a familiar's files that let it do or tell more, and that the owner has not allowed."""
+    found = consent.missing_settings(own_settings(folder.settings_file, defaults_path=defaults_path))
+    for file in folder.channel_files():
+        if file.stem.isdigit():
+            found += consent.missing_in_channel(int(file.stem), read_toml(file) or {})
+    return found
+
+
+def own_settings(path: Path, *, defaults_path: Path | None = None) -> dict[str, object]:
+    """What the file at *path* sets otherwise than *defaults_path*, by dotted key."""
+    layers = {layer.label: layer.values for layer in _layers(path, defaults_path)}
+    below = layers.get("profile", {})
+    return {".".join(key): value for key, value in layers.get("familiar", {}).items() if below.get(key) != value}
+
+
+def _leave_out(layer: _FileLayer, keys: Collection[str]) -> _FileLayer:
+    if not keys or layer.label != "familiar":
+        return layer
+    return replace(layer, values={key: value for key, value in layer.values.items() if ".".join(key) not in keys})
 
 
 def check_settings(document: Mapping[str, object], path: Path, *, defaults_path: Path | None = None) -> None:
@@ -173,8 +211,12 @@ def load_channel_config(
     budgets: TurnBudgets | None = None,
     deadlines: TurnDeadlines | None = None,
     steps: StepSettings | None = None,
+    default_mode: ChannelMode | None = None,
 ) -> ChannelConfig | None:
-    """The channel's settings in *path*, over the familiar's own; None when there are none."""
+    """The channel's settings in *path*, over the familiar's own; None when there are none.
+
+    *default_mode* is the mode of a file that names none; without it that is an error.
+    """
     document = read_toml(Path(path))
     if document is None:
         return None
@@ -186,6 +228,7 @@ def load_channel_config(
         budgets=budgets,
         deadlines=deadlines,
         steps=steps,
+        default_mode=default_mode,
     )
 
 
@@ -198,11 +241,12 @@ def channel_config_from(
     budgets: TurnBudgets | None = None,
     deadlines: TurnDeadlines | None = None,
     steps: StepSettings | None = None,
+    default_mode: ChannelMode | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
     values = check_document(document, CHANNEL_KEYS, file, strict=strict)
-    mode = values.get(("mode",))
+    mode = values.get(("mode",), default_mode)
     if not isinstance(mode, ChannelMode):
         raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
     base = channel_config_for_mode(mode).with_step_changes(steps or StepSettings())

@@ -10,7 +10,7 @@ import errno
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, time
 from enum import Enum
@@ -120,11 +120,11 @@ def toml_literal(value: object) -> str:
 # --- rows ---
 
 
-def read_rows(path: Path, table: str) -> list[object]:
-    """The rows of a file made of `[[table]]` alone; none when there is no file."""
+def read_rows(path: Path, table: str, *, beside: Collection[str] = ()) -> list[object]:
+    """The rows of a file made of `[[table]]`, and of the tables *beside* it, alone; none when there is no file."""
     document = read_toml(path) or {}
     for name in document:
-        if name != table:
+        if name not in (table, *beside):
             raise ConfigError(f"{path}: unknown key {format_value(name)}; only [[{table}]] rows belong there")
     rows = document.get(table, [])
     if not isinstance(rows, list):

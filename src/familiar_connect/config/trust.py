@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 from familiar_connect.config.command import command_name
-from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import (
     KEY_VARIABLE_NAME,
     OPENROUTER_BASE_URL,
@@ -20,16 +19,11 @@ from familiar_connect.config.llm import (
     SLOT_TEMPERATURES,
     is_platform_token,
 )
-from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
+from familiar_connect.config.toml import format_value
+from familiar_connect.config.trust_file import ORIGIN, TrustFile
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
 
-_TABLE = "origin"
-_OWNER_ONLY = 0o600
-_HEADER = (
-    "# Where the familiars of this home may send what they see, and the key that was given for each place.\n"
-    "# Written by `familiar connect` and `familiar trust`; a key goes to its own origin and nowhere else."
-)
 OPENROUTER_ORIGIN = origin_of(OPENROUTER_BASE_URL)
 
 
@@ -71,11 +65,11 @@ class TrustedOrigins:
     """The origins of one home. Nothing is cached: each call reads the file."""
 
     def __init__(self, home: Path) -> None:
-        self._file = HomeFolder(Path(home)).trust_file
+        self._file = TrustFile(home)
 
     @property
     def file(self) -> Path:
-        return self._file
+        return self._file.path
 
     def origins(self) -> list[TrustedOrigin]:
         """Every origin off this machine that is allowed, and every one that has a key; built-in ones first."""
@@ -167,12 +161,11 @@ class TrustedOrigins:
 
     def _kept(self) -> list[TrustedOrigin]:
         found: dict[str, tuple[str, ...]] = {}
-        for row in read_rows(self._file, _TABLE):
-            origin = row.get("origin") if isinstance(row, dict) else None
-            keys = row.get("keys", []) if isinstance(row, dict) else []
+        for row in self._file.rows(ORIGIN):
+            origin, keys = row.get("origin"), row.get("keys", [])
             if not isinstance(origin, str) or not isinstance(keys, list) or not all(isinstance(k, str) for k in keys):
                 raise ConfigError(
-                    f'{self._file}: each [[{_TABLE}]] row needs origin = "https://host" and may have '
+                    f'{self.file}: each [[{ORIGIN}]] row needs origin = "https://host" and may have '
                     'keys = ["MY_KEY"]; mend that row'
                 )
             found[_readable_origin(origin)] = tuple(keys)
@@ -180,7 +173,7 @@ class TrustedOrigins:
 
     def _write(self, kept: Mapping[str, tuple[str, ...]]) -> None:
         rows = [{"origin": origin, "keys": list(keys) or None} for origin, keys in sorted(kept.items())]
-        write_text(self._file, format_rows(_HEADER, _TABLE, rows), mode=_OWNER_ONLY)
+        self._file.write(ORIGIN, rows)
 
 
 def _where(slot: str, file: Path | None) -> str:

@@ -43,6 +43,7 @@ from familiar_connect.context.protocols import (
     PreProcessorError,
     PromptThinker,
     ToolSet,
+    ViewProcessor,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.slots import in_prompt_order
@@ -64,6 +65,7 @@ from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.terminal_escapes import without_escapes
 from familiar_connect.support.tokens import is_vocabulary_ready, load_vocabulary
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
@@ -108,6 +110,8 @@ class PipelineReply:
     messages: list[Message] = field(default_factory=list)
     completion: Completion | None = None
     used_tools: bool = False
+    words: str | None = None
+    """The text before scripts made their view of it; None: no script had a say."""
 
 
 PromptWatcher = Callable[[PipelineOutput, Generation], None]
@@ -272,14 +276,15 @@ class ContextPipeline:
                 await self._collect(generation, self._model_limit(request, started))
             finally:
                 told.update(call_facts(generation, output))
-        text = generation.text
+        words = text = generation.text
         if self.post_processors:
             async with trace.span("post"):
                 if _keeps_own_time(self._model):
                     started += _loop_time() - asked
-                left = _left(request, started)
-                text = await self.run_post_processors(text, request, time_left_s=left)
-        return _reply_of(generation, text, output)
+                made, views = _split_views(self.post_processors)
+                words = without_escapes(await self._process(made, text, request, _left(request, started)))
+                text = without_escapes(await self._process(views, words, request, _left(request, started)))
+        return replace(_reply_of(generation, text, output), words=words)
 
     async def start(
         self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _look_away
@@ -390,8 +395,13 @@ class ContextPipeline:
         self, reply_text: str, request: ContextRequest, *, time_left_s: float | None = None
     ) -> str:
         """In reverse registration order; one that fails or is late is skipped and the text passes through."""
+        return await self._process(self.post_processors, reply_text, request, time_left_s)
+
+    async def _process(
+        self, processors: Sequence[PostProcessor], reply_text: str, request: ContextRequest, time_left_s: float | None
+    ) -> str:
         ends = None if time_left_s is None else _loop_time() + time_left_s
-        for processor in reversed(self.post_processors):
+        for processor in reversed(processors):
             left = None if ends is None else ends - _loop_time()
             if left is not None and left <= 0:
                 logger.warning("post-processor %s skipped", processor.id, extra={"reason": "no time left"})
@@ -402,6 +412,12 @@ class ContextPipeline:
             except Exception as error:  # isolation: the reply is worth more than its polish
                 logger.warning("post-processor %s skipped", processor.id, extra={"error": type(error).__name__})
         return reply_text
+
+
+def _split_views(processors: Sequence[PostProcessor]) -> tuple[list[PostProcessor], list[PostProcessor]]:
+    """Those that make the words, and those that make a view of them, which run last."""
+    views: list[PostProcessor] = [each for each in processors if isinstance(each, ViewProcessor)]
+    return [each for each in processors if each not in views], views
 
 
 async def _first(pieces: AsyncIterator[str], limit_s: float | None) -> str | None:

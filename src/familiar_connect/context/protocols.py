@@ -18,6 +18,7 @@ __all__ = [
     "PreProcessorError",
     "PromptThinker",
     "ToolSet",
+    "ViewProcessor",
 ]
 
 
@@ -64,6 +65,13 @@ class PostProcessor(Protocol):
     id: str
 
     async def process(self, reply_text: str, request: ContextRequest) -> str: ...
+
+
+@runtime_checkable
+class ViewProcessor(PostProcessor, Protocol):
+    """A post-processor after which the words it was given are kept too: what it makes is a view of them."""
+
+    makes_view: bool
 
 
 @runtime_checkable

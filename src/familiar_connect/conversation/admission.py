@@ -28,8 +28,8 @@ class Admission:
     """Canonical keys of bots that are heard as people are."""
     bot_reply_limit: int = 0
     """Replies between two messages of people, after which those bots are not answered."""
-    rewrite: Callable[[InboundMessage], InboundMessage] | None = None
-    """What the owner's regex scripts make of a message before it is stored; called in a thread."""
+    view: Callable[[InboundMessage], str | None] | None = None
+    """What the regex scripts in force make of a message, if anything, for prompts to show; called in a thread."""
 
     def is_refused_bot(self, message: InboundMessage) -> bool:
         """Whether *message* is a bot's that is not to be heard; our own words never are."""

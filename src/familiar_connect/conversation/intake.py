@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 
-from familiar_connect.audience import Audience, hidden_channel
+from familiar_connect.audience import Audience, AudienceKind, hidden_channel
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.scene_fetch import fetch_scene
@@ -27,7 +27,7 @@ from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import ReplyDue
-from familiar_connect.errors import ConfigError, HistoryError
+from familiar_connect.errors import ConfigError, DeliveryError, HistoryError
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.pending_speech import PendingSpeech, PendingSpeechRows
@@ -35,8 +35,9 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
-from familiar_connect.reply.protocols import Place, PostsOnce
+from familiar_connect.reply.protocols import KeepsOwed, Place, PostsOnce, TellsAsker
 from familiar_connect.support.aio import BackgroundTasks, IdleGate, KeyedLocks, off_loop
+from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,8 @@ INTERRUPT_WITHIN_S = 1.0
 LONG_MESSAGE_CHARS = 32_000
 """A longer message is stored whole and shown to the model shortened; its writer is told."""
 
-
+NOT_STORED = "I could not write that down, so I did not answer"
+TOO_LATE = "I was away when you asked this, and too much time has passed to answer it now. Ask again if you like."
 BOT_TURNS = 100
 """So many turns are looked through for replies to bots since a person spoke."""
 
@@ -187,13 +189,14 @@ class Intake:
             async with self._channel_locks.lock(message.channel_id):
                 # With the lock, so that messages stay in their order.
                 message, mode, audience = await off_loop(self._prepare, message, scene)
-                is_kept_owed = isinstance(place, PostsOnce)
+                is_kept_owed = isinstance(place, PostsOnce) or (isinstance(place, KeepsOwed) and place.keeps_owed)
                 turn, is_new = await self._store(
                     message, mode, audience, mark, is_kept_owed=is_kept_owed, speech=speech
                 )
-        except HistoryError as error:
-            logger.error("message could not be stored", extra={"reason": str(error)})
-            await place.notice(f"I could not write that down, so I did not answer: {error}")
+        except (HistoryError, MemoryError, RuntimeError) as error:
+            if not isinstance(error, HistoryError) and not is_out_of_memory(error):
+                raise
+            await self._tell_not_stored(message, place, error)
             return IntakeResult.not_stored
         if not is_new:
             return IntakeResult.seen_before
@@ -242,9 +245,9 @@ class Intake:
     def _prepare(
         self, message: InboundMessage, scene: Scene | None
     ) -> tuple[InboundMessage, ChannelMode | None, Audience]:
-        """The message as it is stored, the mode of its channel, and those it is said to, in one go off the loop."""
-        if self._admission.rewrite is not None:
-            message = self._admission.rewrite(message)
+        """The message with its view, the mode of its channel, and those it is said to, in one go off the loop."""
+        if self._admission.view is not None:
+            message = replace(message, view=self.view_of(message))
         return message, self._mode(message.channel_id), self._audience(message, scene)
 
     async def _store(
@@ -272,10 +275,12 @@ class Intake:
             facts=encode_metadata(message),
             audience=audience,
             mark=mark,
+            view=message.view,
         )
         is_for_us = _is_for_us(message)
         if is_kept_owed and not message.is_past and self.monitor.is_addressed(message.text, is_mention=is_for_us):
-            return await off_loop(self._store_owed, append, is_for_us)
+            replaces = message.channel_id if message.platform in LOCAL_PLATFORMS else None
+            return await off_loop(self._store_owed, append, is_for_us, replaces)
         if speech:
             return await off_loop(self._store_speech, append, speech)
         return await off_loop(append)
@@ -287,35 +292,69 @@ class Intake:
             self._pending_speech.remove(keys)
             return append()
 
-    def _store_owed(self, append: Callable[[], tuple[HistoryTurn, bool]], is_for_us: bool) -> tuple[HistoryTurn, bool]:
+    def _store_owed(
+        self, append: Callable[[], tuple[HistoryTurn, bool]], is_for_us: bool, replaces: int | None
+    ) -> tuple[HistoryTurn, bool]:
+        """*replaces*: the chat whose open questions of an earlier run are past, now that its person goes on talking."""
         with self._history.database.transaction():
+            if replaces is not None:
+                self._history.outbox.settle_earlier(self._familiar_id, replaces)
             turn, is_new = append()
             if is_new:
                 self._history.outbox.add_owed(turn, familiar_id=self._familiar_id, is_for_us=is_for_us)
         return turn, is_new
 
-    async def answer_owed(self, channel_id: int, place: Place, *, within_s: float, now: datetime) -> int:
-        """Answer what an earlier run heard and did not answer, if it was said *within_s*; how many there were."""
+    async def answer_owed(
+        self, channel_id: int, place: Place, *, within_s: float, now: datetime, is_dm: bool = False
+    ) -> int:
+        """Answer what an earlier run heard and did not answer, if it was said *within_s*; how many there were.
+
+        Who asked longer ago is told so. *is_dm*: the place is a direct conversation.
+        """
         owed = await off_loop(self._history.outbox.take_owed, self._familiar_id, channel_id)
         answered = 0
         for turn_id, is_for_us in owed:
             turn = await off_loop(self._history.turn_by_id, familiar_id=self._familiar_id, turn_id=turn_id)
             message = message_of_turn(turn) if turn is not None else None
-            if turn is None or message is None or not self._is_answerable(message, now, within_s):
+            if message is not None:
+                message = replace(message, is_mention=is_for_us and not is_dm, is_dm=is_dm)
+            if turn is None or message is None or not self._is_answerable(message):
                 await off_loop(self._history.outbox.settle, [turn_id])
-                continue
-            is_dm = message.guild_id is None
-            message = replace(message, is_mention=is_for_us and not is_dm, is_dm=is_dm)
-            if await self._is_refused(message, turn, place):
-                continue
-            await self._hand_on(message, turn, place, is_old_news=True)
-            answered += 1
+            elif (now - message.timestamp).total_seconds() > within_s:
+                await self._tell_too_late(message, turn_id, place)
+            elif not await self._is_refused(message, turn, place):
+                await self._hand_on(message, turn, place, is_old_news=True)
+                answered += 1
         return answered
 
-    def _is_answerable(self, message: InboundMessage, now: datetime, within_s: float) -> bool:
-        is_recent = (now - message.timestamp).total_seconds() <= within_s
+    async def _tell_not_stored(self, message: InboundMessage, place: Place, error: Exception) -> None:
+        """Tell the owner why a message was not taken, and who spoke to us that it was not: no room sees a path."""
+        reason = str(error) if isinstance(error, HistoryError) else reply_memory_sentence()
+        logger.error("message could not be stored", extra={"reason": reason})
+        if not isinstance(place, TellsAsker):
+            await place.notice(f"{NOT_STORED}: {reason}")
+        elif not message.is_past and self.monitor.is_addressed(message.text, is_mention=_is_for_us(message)):
+            try:
+                await place.tell_asker(message, f"{NOT_STORED}. Please ask again later.")
+            except DeliveryError as failure:
+                facts = {"channel_id": message.channel_id, "reason": str(failure)}
+                logger.warning("who asked could not be told that it was not stored", extra=facts)
+
+    async def _tell_too_late(self, message: InboundMessage, turn_id: int, place: Place) -> None:
+        """Tell who asked that there is no answer any more; what may arrive later is tried at the next start."""
+        if isinstance(place, TellsAsker):
+            try:
+                await place.tell_asker(message, TOO_LATE)
+            except DeliveryError as error:
+                facts = {"channel_id": message.channel_id, "reason": str(error)}
+                logger.warning("who asked could not be told that there is no answer", extra=facts)
+                if error.retryable:
+                    return
+        await off_loop(self._history.outbox.settle, [turn_id])
+
+    def _is_answerable(self, message: InboundMessage) -> bool:
         may_be_heard = not self._privacy.is_full(message.author) and self._admission.is_subscribed(message)
-        return is_recent and may_be_heard and message.text != DELETED
+        return may_be_heard and message.text != DELETED
 
     async def _hand_on(
         self,
@@ -350,6 +389,10 @@ class Intake:
             self._background.start(heard, name=str(message.channel_id))
         return IntakeResult.considering
 
+    def view_of(self, message: InboundMessage) -> str | None:
+        """What the scripts in force make of *message*, for prompts to show; None: nothing else. Reads files."""
+        return None if self._admission.view is None else self._admission.view(message)
+
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         """What was heard reads *text* now, or is gone for None: wherever it waits, it is answered as it reads."""
         self.monitor.revise(channel_id, history_id, text)
@@ -366,9 +409,9 @@ class Intake:
         await self._background.aclose()
         await self.monitor.aclose()
 
-    async def on_channel_hidden(self, channel_id: int, *, platform: str, guild_id: int | None) -> None:
+    async def on_channel_hidden(self, channel_id: int, *, platform: str, guild_id: int | None, rules: str = "") -> None:
         """A platform says that a channel is hidden now: what was said in it goes along, though nobody speaks there."""
-        hidden = hidden_channel(platform, channel_id, guild_id)
+        hidden = hidden_channel(platform, channel_id, guild_id, rules)
         await off_loop(note_audience_change, self._history, self._familiar_id, channel_id, hidden)
 
     def _audience(self, message: InboundMessage, scene: Scene | None) -> Audience:
@@ -381,6 +424,10 @@ class Intake:
             is_dm=message.is_dm,
         )
         note_audience_change(self._history, self._familiar_id, message.channel_id, here.audience)
+        self._history.channel_readers.now.put(message.channel_id, here)
+        if message.said_under and here.audience.kind in (AudienceKind.SERVER, AudienceKind.CHANNEL):
+            then = hidden_channel(here.platform, message.channel_id, here.server_id, message.said_under)
+            return then.with_targets(here.audience.also)
         return here.audience
 
     def _label(self, message: InboundMessage, scene: Scene | None) -> None:
@@ -398,7 +445,9 @@ class Intake:
 
     async def _keep_label(self, channel_id: int, scene: Scene | None) -> None:
         """Write down what the channel is called, where that is news; a disk that refuses costs nobody an answer."""
-        server = (scene.server_name if scene is not None else None) or ""
+        if scene is None or scene.channel is None:  # it could not say: what was written down stays
+            return
+        server = scene.server_name or ""
         if self._labels.is_news(channel_id, server):
             try:
                 await off_loop(self._labels.keep, channel_id, server)

@@ -33,7 +33,7 @@ from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import only_since_opened
+from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
@@ -306,8 +306,7 @@ class ConversationMonitor:
                 familiar_id=familiar_id, channel_id=channel_id, limit=limit, before_id=min(rows, default=None)
             )
             if found:
-                now = self.history_store.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
-                return only_since_opened(found, now)
+                return only_since_opened(found, readers_last_known(self.history_store, familiar_id, channel_id))
         return []
 
     # What follows from it

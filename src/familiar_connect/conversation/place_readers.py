@@ -85,9 +85,14 @@ class PlaceReaders:
 
 
 def note_audience_change(history: HistoryStore, familiar_id: str, channel_id: int, now: Audience) -> bool:
-    """Whether a channel was hidden or opened since something was last said in it; then its old turns follow."""
+    """Whether a channel was hidden, opened or got other rules since something was last said in it.
+
+    A channel that was hidden takes its old turns along.
+    """
     before = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
-    if before is None or before.kind is now.kind or {before.kind, now.kind} != _SERVER_KINDS:
+    if before is None or not {before.kind, now.kind} <= _SERVER_KINDS:
+        return False
+    if before.kind is now.kind and before.rules == now.rules:
         return False
     history.change_audience(familiar_id=familiar_id, channel_id=channel_id, audience=now)
     return True
@@ -95,11 +100,12 @@ def note_audience_change(history: HistoryStore, familiar_id: str, channel_id: in
 
 def note_hidden_channels(history: HistoryStore, familiar_id: str, scene: Scene | None, here: Readers) -> None:
     """Let every channel that its server hides now take its old turns along, before anything is told here."""
-    for channel_id in sorted(scene.private_channel_ids) if scene is not None else ():
-        server = here.server_id if here.server_id is not None else _server_of(history, familiar_id, channel_id)
-        note_audience_change(history, familiar_id, channel_id, hidden_channel(here.platform, channel_id, server))
-
-
-def _server_of(history: HistoryStore, familiar_id: str, channel_id: int) -> int | None:
-    audience = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
-    return audience.id if audience is not None and audience.kind is AudienceKind.SERVER else None
+    if scene is None:
+        return
+    rules = dict(scene.private_channel_rules)
+    for channel_id in sorted(scene.private_channel_ids):
+        before = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
+        if before is not None and before.kind is AudienceKind.SERVER:
+            server = here.server_id if here.server_id is not None else before.id
+            now = hidden_channel(here.platform, channel_id, server, rules.get(channel_id, ""))
+            note_audience_change(history, familiar_id, channel_id, now)

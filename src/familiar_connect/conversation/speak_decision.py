@@ -150,9 +150,11 @@ def decision_messages(situation: Situation) -> list[Message]:
         card=shorten_middle(situation.card.strip(), MAX_CARD_CHARS),
         chattiness=one_line(situation.chattiness),
     )
-    before = [format_turn_for_transcript(turn.role, turn.author, _short(turn.content)) for turn in situation.recent]
+    before = [
+        format_turn_for_transcript(turn.role, turn.author, _short(turn.display_text)) for turn in situation.recent
+    ]
     newest = [
-        f"{one_line(message.author.label)}: {_short(message.text)}"
+        f"{one_line(message.author.label)}: {_short(message.display_text)}"
         for message in situation.buffered[-MAX_SHOWN_MESSAGES:]
     ]
     asked = "\n\n".join(

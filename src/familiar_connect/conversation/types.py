@@ -45,9 +45,14 @@ class BufferedMessage:
     is_for_us: bool = False
     """Said to the familiar beyond doubt: a mention, a reply to it, or a talk between two."""
 
+    @property
+    def display_text(self) -> str:
+        """The words as prompts have them."""
+        return self.text if self.message is None else self.message.display_text
+
     def with_text(self, text: str) -> BufferedMessage:
         """The same message in other words."""
-        message = replace(self.message, text=text) if self.message is not None else None
+        message = replace(self.message, text=text, view=None) if self.message is not None else None
         return replace(self, text=text, message=message)
 
 

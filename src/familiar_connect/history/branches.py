@@ -6,7 +6,7 @@ from familiar_connect.history.store import HistoryStore
 
 _COPIED = (
     "guild_id, role, author_platform, author_user_id, author_username, author_display_name, content, timestamp,"
-    " mode, facts, audience, mark"
+    " mode, facts, audience, mark, view"
 )
 
 
@@ -23,8 +23,8 @@ def copy_turns(history: HistoryStore, *, familiar_id: str, channel_id: int, up_t
             (new_channel_id, familiar_id, channel_id, up_to_id),
         ).rowcount
         connection.execute(
-            "INSERT INTO turn_versions SELECT turns.id, number, turn_versions.content, is_chosen FROM turns"
-            " JOIN turn_versions ON turn_id = copy_of WHERE familiar_id = ? AND channel_id = ?",
+            "INSERT INTO turn_versions SELECT turns.id, number, turn_versions.content, is_chosen, turn_versions.view"
+            " FROM turns JOIN turn_versions ON turn_id = copy_of WHERE familiar_id = ? AND channel_id = ?",
             (familiar_id, new_channel_id),
         )
     return copied

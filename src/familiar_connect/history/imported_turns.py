@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from familiar_connect.audience import OWNER
-from familiar_connect.history.message_edits import record_change
+from familiar_connect.history.message_edits import record_change, set_words
 from familiar_connect.history.rows import Mode, in_utc, mode_value
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import IMPORT_PREFIX, TurnMark
@@ -23,8 +23,8 @@ from familiar_connect.support.clock import Clock, SystemClock
 
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, platform_message_id, facts, audience, mark, mode)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, platform_message_id, facts, audience, mark, mode, view)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _UPDATE = (
     "UPDATE turns SET role = ?, author_platform = ?, author_user_id = ?, author_username = ?, author_display_name = ?,"
@@ -48,6 +48,13 @@ class NewTurn:
     is_hidden: bool = False
     versions: tuple[str, ...] = ()
     chosen: int = 0
+    view: str | None = None
+    """What scripts had made of it, and of each version, where the file tells."""
+    views: tuple[str | None, ...] = ()
+
+    def versions_of(self, turn_id: int) -> TurnVersions:
+        """Its versions, as those of the turn that it became."""
+        return TurnVersions(turn_id=turn_id, texts=self.versions, chosen=self.chosen, views=self.views)
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,13 @@ class ImportedTurns:
         count = 0
         with self._database.transaction() as connection:
             for turn in turns:
-                stored = connection.execute(_INSERT, (self._familiar_id, self._channel_id, *self._values(turn)))
+                stored = connection.execute(
+                    _INSERT, (self._familiar_id, self._channel_id, *self._values(turn), turn.view)
+                )
                 if stored.rowcount:
                     count += 1
                     if len(turn.versions) > 1:
-                        turn_id = int(stored.lastrowid or 0)
-                        added.append(TurnVersions(turn_id=turn_id, texts=turn.versions, chosen=turn.chosen))
+                        added.append(turn.versions_of(int(stored.lastrowid or 0)))
             self._versions.add_versions(added)
         return count
 
@@ -110,8 +118,9 @@ class ImportedTurns:
         with self._database.transaction() as connection:
             record_change(connection, turn_id, self._clock, was_deleted=turn.is_hidden)
             connection.execute(_UPDATE, (*self._values(turn), turn_id))
+            set_words(connection, turn_id, turn.content, turn.view)
             if len(turn.versions) > 1:
-                self._versions.add_versions([TurnVersions(turn_id=turn_id, texts=turn.versions, chosen=turn.chosen)])
+                self._versions.add_versions([turn.versions_of(turn_id)])
 
     def take_back(self, turn_ids: Sequence[int]) -> None:
         """The file no longer has them: kept, and shown nowhere."""

@@ -2,7 +2,8 @@
 
 A turn always reads as its message reads now, so every prompt shows the newest. What it read before is kept
 beside it for the owner and is never shown to a model. Of a deleted message only the fact remains in the turn.
-Summaries and short-term notes that may hold the earlier words are dropped, to be made anew.
+Summaries and short-term notes that may hold the earlier words are dropped, to be made anew, and what others quoted of
+the message is not told from their quotation any more. `withdrawals` tells what is to be done beyond this file.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from familiar_connect.history.authors import ERASED
 from familiar_connect.history.rows import in_utc, parse_timestamp, where_shown
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import RemovalCause, TurnMark
+from familiar_connect.history.withdrawal.quotations import drop_quotations
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.serialize import canonical_json
@@ -26,7 +29,7 @@ LOOKED_THROUGH = 20_000
 """Turns among which one of several messages of a reply is looked for."""
 _PLAIN_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 """A platform's id of a message, with nothing in it that a pattern would read otherwise."""
-DELETED = "(message deleted)"
+DELETED = ERASED
 """What the turn of a deleted message reads."""
 
 _MADE_OF_TURN = {
@@ -47,6 +50,8 @@ class MessageEdit:
     said_before: str
     changed_at: datetime
     was_deleted: bool
+    removed_by: str = ""
+    """A `RemovalCause`; empty for changes from before causes were kept."""
 
 
 class MessageEdits:
@@ -58,13 +63,18 @@ class MessageEdits:
         self._familiar_id = familiar_id
         self._clock = clock or SystemClock()
 
-    def record_edit(self, *, channel_id: int, message_id: str, text: str) -> int | None:
-        """The message reads *text* now; its turn, or None where it was never stored or reads so already."""
-        return self._change(channel_id, message_id, without_surrogates(text), was_deleted=False)
+    def record_edit(self, *, channel_id: int, message_id: str, text: str, view: str | None = None) -> int | None:
+        """The message reads *text* now; its turn, or None where it was never stored or reads so already.
 
-    def record_deletions(self, *, channel_id: int, message_ids: Collection[str]) -> list[int]:
+        *view* is what prompts show in place of *text*.
+        """
+        return self._change(channel_id, message_id, without_surrogates(text), was_deleted=False, view=view)
+
+    def record_deletions(
+        self, *, channel_id: int, message_ids: Collection[str], cause: RemovalCause = RemovalCause.deleted
+    ) -> list[int]:
         """The messages are gone; the turns that said them."""
-        changed = [self._change(channel_id, each, DELETED, was_deleted=True) for each in message_ids]
+        changed = [self._change(channel_id, each, DELETED, was_deleted=True, cause=cause) for each in message_ids]
         return [turn_id for turn_id in changed if turn_id is not None]
 
     def record_purge(self, *, channel_id: int, since: datetime, of: Author | None = None, ours: bool) -> list[int]:
@@ -81,22 +91,20 @@ class MessageEdits:
                 if parse_timestamp(said_at) >= in_utc(since)
                 and (ours if role == "assistant" else of is None or (platform, user_id) == (of.platform, of.user_id))
             ]
-            for turn_id in gone:
-                record_change(connection, turn_id, self._clock, was_deleted=True)
-                connection.execute("UPDATE turns SET content = ? WHERE id = ?", (DELETED, turn_id))
+            put_away(connection, gone, self._clock, RemovalCause.purged)
         return gone
 
-    def record_edit_of_turn(self, turn_id: int, text: str) -> bool:
-        """The turn reads *text* now; False where there is no such turn or it reads so already."""
+    def record_edit_of_turn(self, turn_id: int, text: str, view: str | None = None) -> bool:
+        """The turn reads *text* now, and *view* in prompts; False where there is none or it reads so already."""
         with self._database.transaction() as connection:
             found = connection.execute(
-                "SELECT content FROM turns WHERE familiar_id = ? AND id = ?", (self._familiar_id, turn_id)
+                "SELECT content, view FROM turns WHERE familiar_id = ? AND id = ?", (self._familiar_id, turn_id)
             ).fetchone()
             text = without_surrogates(text)
-            if found is None or found[0] == text:
+            if found is None or found == (text, view):
                 return False
             record_change(connection, turn_id, self._clock, was_deleted=False)
-            connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+            set_words(connection, turn_id, text, view)
         return True
 
     def set_posts(self, turn_id: int, message_id: str | None, facts: str | None) -> None:
@@ -109,32 +117,20 @@ class MessageEdits:
     def edits_of_turn(self, turn_id: int) -> list[MessageEdit]:
         """Everything a turn read before, oldest first."""
         rows = self._database.read(
-            "SELECT turn_id, said_before, changed_at, was_deleted FROM turn_revisions WHERE turn_id = ? ORDER BY rowid",
+            "SELECT turn_id, said_before, changed_at, was_deleted, removed_by FROM turn_revisions"
+            " WHERE turn_id = ? ORDER BY rowid",
             (turn_id,),
         )
         return [
-            MessageEdit(turn_id=id_, said_before=before, changed_at=parse_timestamp(when), was_deleted=bool(deleted))
-            for id_, before, when, deleted in rows
+            MessageEdit(
+                turn_id=id_,
+                said_before=before,
+                changed_at=parse_timestamp(when),
+                was_deleted=bool(deleted),
+                removed_by=by or "",
+            )
+            for id_, before, when, deleted, by in rows
         ]
-
-    def changes_to_correct(self) -> tuple[int, dict[int, bool]]:
-        """The newest change, and the turns changed since memory was last corrected: whether each was taken back."""
-        newest = int(self._database.read("SELECT COALESCE(MAX(rowid), 0) FROM turn_revisions")[0][0])
-        rows = self._database.read(
-            "SELECT turn_id, MAX(was_deleted) FROM turn_revisions JOIN turns ON turns.id = turn_id"
-            " WHERE familiar_id = ? AND turn_revisions.rowid > COALESCE("
-            "(SELECT last_change FROM memory_corrections WHERE familiar_id = ?), 0) GROUP BY turn_id",
-            (self._familiar_id, self._familiar_id),
-        )
-        return newest, {int(turn_id): bool(was_deleted) for turn_id, was_deleted in rows}
-
-    def mark_corrected(self, newest: int) -> None:
-        """Memory is level with every change up to *newest*."""
-        self._database.write(
-            "INSERT INTO memory_corrections VALUES (?, ?)"
-            " ON CONFLICT (familiar_id) DO UPDATE SET last_change = excluded.last_change",
-            (self._familiar_id, newest),
-        )
 
     def newest_message_id(self, channel_id: int) -> str | None:
         """The platform's id of the message heard last in a channel."""
@@ -144,7 +140,22 @@ class MessageEdits:
             " ORDER BY id DESC LIMIT 1",
             (self._familiar_id, channel_id),
         )
-        return str(rows[0][0]) if rows else None
+        last = self._database.read(
+            "SELECT platform_message_id FROM heard_up_to WHERE familiar_id = ? AND channel_id = ?",
+            (self._familiar_id, channel_id),
+        )
+        found = [str(row[0]) for row in (*rows, *last)]
+        return max(found, key=lambda each: (len(each), each)) if last and rows else found[0] if found else None
+
+    def find_changed_messages(self, channel_id: int, message_ids: Collection[str]) -> set[str]:
+        """Those of the platform's messages that read otherwise now than when they were heard."""
+        rows = self._database.read(
+            "SELECT platform_message_id FROM turns WHERE familiar_id = ? AND channel_id = ?"
+            " AND platform_message_id IN (SELECT value FROM json_each(?))"
+            " AND EXISTS (SELECT 1 FROM turn_revisions WHERE turn_id = turns.id)",
+            (self._familiar_id, channel_id, json.dumps(sorted(message_ids))),
+        )
+        return {str(row[0]) for row in rows}
 
     def direct_channels(self, platform: str, *, limit: int) -> list[int]:
         """Conversations outside any server that somebody of *platform* spoke in, the latest first."""
@@ -157,7 +168,16 @@ class MessageEdits:
                 break
         return found
 
-    def _change(self, channel_id: int, message_id: str, text: str, *, was_deleted: bool) -> int | None:
+    def _change(
+        self,
+        channel_id: int,
+        message_id: str,
+        text: str,
+        *,
+        was_deleted: bool,
+        view: str | None = None,
+        cause: RemovalCause = RemovalCause.edited,
+    ) -> int | None:
         with self._database.transaction() as connection:
             found = connection.execute(
                 "SELECT id, content, facts FROM turns"
@@ -170,11 +190,13 @@ class MessageEdits:
                 return None
             turn_id = int(found[0])
             left = _without_piece(found[2], message_id) if was_deleted else None
-            if left is not None:
-                text, facts = left
-                connection.execute("UPDATE turns SET facts = ? WHERE id = ?", (facts, turn_id))
-            record_change(connection, turn_id, self._clock, was_deleted=was_deleted)
-            connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+            if was_deleted and (left is None or left[0] == DELETED):
+                put_away(connection, [turn_id], self._clock, cause)
+                return turn_id
+            record_change(connection, turn_id, self._clock, was_deleted=was_deleted, cause=cause)
+            text, facts = left or (text, found[2])
+            connection.execute("UPDATE turns SET facts = ? WHERE id = ?", (facts, turn_id))
+            set_words(connection, turn_id, text, view)
         return turn_id
 
     def _find_piece(
@@ -205,20 +227,59 @@ def _without_piece(facts: object, message_id: str) -> tuple[str, str] | None:
     return words or DELETED, canonical_json({**stored, "pieces": left})
 
 
-def record_change(connection: sqlite3.Connection, turn_id: int, clock: Clock, *, was_deleted: bool) -> None:
-    """Keep what a turn reads, just before it is changed, and drop what was made of it.
+def set_words(connection: sqlite3.Connection, turn_id: int, text: str, view: str | None = None) -> None:
+    """Let a turn read *text*, and *view* in prompts; a change of the words alone clears the view (see `schema`)."""
+    connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+    if view is not None:
+        connection.execute("UPDATE turns SET view = ? WHERE id = ?", (without_surrogates(view), turn_id))
+
+
+def record_change(
+    connection: sqlite3.Connection,
+    turn_ids: int | Sequence[int],
+    clock: Clock,
+    *,
+    was_deleted: bool,
+    cause: RemovalCause | None = None,
+) -> None:
+    """Keep what turns read, just before they are changed, and drop what was made of them.
 
     Whatever follows the history, such as the index of turns, finds the change by this row.
     """
-    connection.execute(
-        "INSERT INTO turn_revisions SELECT id, content, ?, ? FROM turns WHERE id = ?",
-        (in_utc(clock.now()).isoformat(), int(was_deleted), turn_id),
+    by = cause or (RemovalCause.undone if was_deleted else RemovalCause.edited)
+    ids = [turn_ids] if isinstance(turn_ids, int) else list(turn_ids)
+    connection.executemany(
+        "INSERT INTO turn_revisions (turn_id, said_before, view_before, changed_at, was_deleted, facts_before,"
+        " removed_by) SELECT id, content, view, ?, ?, facts, ? FROM turns WHERE id = ?",
+        [(in_utc(clock.now()).isoformat(), int(was_deleted), by.value, turn_id) for turn_id in ids],
     )
+    drop_made_of(connection, ids)
+    drop_quotations(connection, ids, are_gone=was_deleted)
+
+
+def put_away(connection: sqlite3.Connection, turn_ids: Sequence[int], clock: Clock, cause: RemovalCause) -> None:
+    """Let turns read as deleted. What they read, in all their versions, stays beside them for the owner alone."""
+    at = in_utc(clock.now()).isoformat()
+    connection.executemany(
+        "INSERT INTO turn_revisions (turn_id, said_before, view_before, changed_at, was_deleted, removed_by)"
+        " SELECT turn_id, content, view, ?, 1, ? FROM turn_versions WHERE turn_id = ? AND is_chosen = 0",
+        [(at, cause.value, turn_id) for turn_id in turn_ids],
+    )
+    record_change(connection, turn_ids, clock, was_deleted=True, cause=cause)
+    for table in ("turn_versions", "owed_replies"):
+        connection.executemany(f"DELETE FROM {table} WHERE turn_id = ?", [(turn_id,) for turn_id in turn_ids])
+    connection.executemany(
+        "UPDATE turns SET content = ?, facts = NULL WHERE id = ?", [(DELETED, turn_id) for turn_id in turn_ids]
+    )
+
+
+def drop_made_of(connection: sqlite3.Connection, turn_ids: Sequence[int]) -> None:
+    """Drop the summaries and notes that these turns may be in."""
     for table, condition in _MADE_OF_TURN.items():
         connection.execute(
-            f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM turns WHERE turns.id = ?"
+            f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM turns WHERE turns.id IN (SELECT value FROM json_each(?))"
             f" AND turns.familiar_id = {table}.familiar_id AND {condition})",
-            (turn_id,),
+            (json.dumps(list(turn_ids)),),
         )
 
 

@@ -24,6 +24,10 @@ NONCE_CHARS = 25
 """The longest nonce Discord takes."""
 KEPT_FOR = timedelta(days=1)
 """How long the id of a recorded message is known, so that it is not taken for another of the same words."""
+OWED_FOR = timedelta(days=30)
+"""How long it is known that somebody waits; who asked longer ago is not told any more."""
+WORDS, VIEW = "words", "view"
+"""Under which a row's facts hold what the model wrote, and what prompts have of it."""
 _PIECE = "id, text, nonce, state, platform_message_id"
 _REPLY = "reply_id, channel_id, guild_id, answers, mode, facts, audience, created_at"
 
@@ -50,6 +54,10 @@ class OutboxReply:
     mode: str | None = None
     facts: str | None = None
     audience: Audience | None = None
+    words: str | None = None
+    """What the model wrote, where scripts made something else of it."""
+    view: str | None = None
+    """What later prompts have of it; None: what was posted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +83,11 @@ class OutboxRows:
         """What has a greater number was written by this run."""
         self._taken: set[int] = set()
 
+    @property
+    def last_piece(self) -> int:
+        """The newest piece that an earlier run left."""
+        return self._last_piece
+
     # Questions that wait for a reply
 
     def add_owed(self, turn: HistoryTurn, *, familiar_id: str, is_for_us: bool) -> None:
@@ -88,6 +101,22 @@ class OutboxRows:
         """Nobody waits for a reply to these turns any more."""
         marks = ", ".join("?" * len(turn_ids))
         self._database.write(f"DELETE FROM owed_replies WHERE turn_id IN ({marks})", tuple(turn_ids))
+
+    def settle_earlier(self, familiar_id: str, channel_id: int) -> None:
+        """Nobody waits any more for what an earlier run heard in a channel."""
+        self._database.write(
+            "DELETE FROM owed_replies WHERE familiar_id = ? AND channel_id = ? AND turn_id <= ?",
+            (familiar_id, channel_id, self._last_turn),
+        )
+
+    def open_turns(self, familiar_id: str, channel_id: int) -> list[int]:
+        """The turns of an earlier run that still wait, oldest first; nobody takes them by asking."""
+        rows = self._database.read(
+            "SELECT turn_id FROM owed_replies WHERE familiar_id = ? AND channel_id = ? AND turn_id <= ?"
+            " ORDER BY turn_id",
+            (familiar_id, channel_id, self._last_turn),
+        )
+        return [int(row[0]) for row in rows]
 
     def take_owed(self, familiar_id: str, channel_id: int) -> list[tuple[int, bool]]:
         """The turns of an earlier run that still wait, oldest first, and whether each is for us beyond doubt.
@@ -127,13 +156,22 @@ class OutboxRows:
             (PieceState.posted.value, message_id, piece_id),
         )
 
+    def mark_doubtful(self, piece_id: int) -> None:
+        """It is about to be posted where nobody can look afterwards whether it arrived."""
+        self._database.write("UPDATE outbox SET state = ? WHERE id = ?", (PieceState.doubtful.value, piece_id))
+
     def finish(
-        self, reply: OutboxReply, append: Callable[[], HistoryTurn] | None, *, doubtful: Collection[int] = ()
+        self,
+        reply: OutboxReply,
+        append: Callable[[], HistoryTurn] | None,
+        *,
+        doubtful: Collection[int] = (),
+        is_settled: bool = False,
     ) -> HistoryTurn | None:
         """End *reply* in one step: its turn is stored by *append*, its questions are answered, its rows are done.
 
-        None for *append*: nothing of it arrived, and its questions still wait. What is *doubtful* is looked up at
-        the next start.
+        None for *append*: nothing of it arrived, and its questions still wait, unless *is_settled*. What is *doubtful*
+        is looked up at the next start.
         """
         with self._database.transaction():
             turn = append() if append is not None else None
@@ -142,21 +180,16 @@ class OutboxRows:
                 f"UPDATE outbox SET state = ? WHERE id IN ({marks})", (PieceState.doubtful.value, *doubtful)
             )
             self._database.write(
-                "DELETE FROM outbox WHERE reply_id = ? AND state = ?", (reply.reply_id, PieceState.pending.value)
+                f"DELETE FROM outbox WHERE reply_id = ? AND state IN (?, ?) AND id NOT IN ({marks})",
+                (reply.reply_id, PieceState.pending.value, PieceState.doubtful.value, *doubtful),
             )
             self._database.write(
                 "UPDATE outbox SET state = ?, text = '', facts = NULL WHERE reply_id = ? AND state = ?",
                 (PieceState.recorded.value, reply.reply_id, PieceState.posted.value),
             )
-            if turn is not None:
+            if turn is not None or is_settled:
                 self.settle(reply.answers)
         return turn
-
-    def drop_doubtful(self, reply: OutboxReply) -> None:
-        """What was doubtful of *reply* did not arrive."""
-        self._database.write(
-            "DELETE FROM outbox WHERE reply_id = ? AND state = ?", (reply.reply_id, PieceState.doubtful.value)
-        )
 
     def leftovers(self, familiar_id: str, channel_id: int) -> list[tuple[OutboxReply, list[OutboxPiece]]]:
         """The replies of an earlier run that were not recorded, oldest first, each with its pieces in order."""
@@ -194,7 +227,8 @@ class OutboxRows:
         self._database.write(
             "DELETE FROM outbox WHERE state = ? AND created_at < ?", (PieceState.recorded.value, before)
         )
-        self._database.write("DELETE FROM owed_replies WHERE heard_at < ?", (before,))
+        forgotten = in_utc(self._clock.now() - OWED_FOR).isoformat()
+        self._database.write("DELETE FROM owed_replies WHERE heard_at < ?", (forgotten,))
 
 
 def _reply_values(reply: OutboxReply) -> tuple[object, ...]:
@@ -204,14 +238,15 @@ def _reply_values(reply: OutboxReply) -> tuple[object, ...]:
         reply.guild_id,
         json.dumps(reply.answers),
         reply.mode,
-        reply.facts,
+        _with_words(reply),
         str(reply.audience) if reply.audience is not None else None,
         in_utc(reply.created_at).isoformat(),
     )
 
 
 def _reply_from_row(row: Row) -> OutboxReply:
-    reply_id, channel_id, guild_id, answers, mode, facts, audience, created_at = row
+    reply_id, channel_id, guild_id, answers, mode, stored, audience, created_at = row
+    facts, words, view = _without_words(text_or_none(stored))
     return OutboxReply(
         reply_id=str(reply_id),
         channel_id=channel_id,
@@ -219,9 +254,28 @@ def _reply_from_row(row: Row) -> OutboxReply:
         answers=tuple(int(each) for each in json.loads(answers)),
         created_at=parse_timestamp(created_at),
         mode=text_or_none(mode),
-        facts=text_or_none(facts),
+        facts=facts,
         audience=parse_audience(audience) if audience is not None else None,
+        words=words,
+        view=view,
     )
+
+
+def _with_words(reply: OutboxReply) -> str | None:
+    """The facts of a row: those of the reply, and the model's words where others are posted."""
+    if reply.words is None:
+        return reply.facts
+    facts = json.loads(reply.facts) if reply.facts else {}
+    return json.dumps({**facts, WORDS: reply.words, VIEW: reply.view}, ensure_ascii=False)
+
+
+def _without_words(stored: str | None) -> tuple[str | None, str | None, str | None]:
+    """What `_with_words` was made of: the facts of the reply, the model's words and their view."""
+    facts = json.loads(stored) if stored else None
+    if not isinstance(facts, dict) or WORDS not in facts:
+        return stored, None, None
+    words, view = text_or_none(facts.pop(WORDS)), text_or_none(facts.pop(VIEW, None))
+    return json.dumps(facts, ensure_ascii=False) if facts else None, words, view
 
 
 def _piece_from_row(row: Row) -> OutboxPiece:

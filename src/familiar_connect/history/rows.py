@@ -20,7 +20,7 @@ Mode: TypeAlias = ChannelMode | str | None
 
 TURN_COLUMNS = (
     "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
-    " content, channel_id, guild_id, mode, platform_message_id, facts, audience, mark, copy_of"
+    " content, channel_id, guild_id, mode, platform_message_id, facts, audience, mark, copy_of, view"
 )
 """The columns `turn` reads, in its order."""
 UNMARKED = "mark IS NULL"
@@ -46,7 +46,7 @@ def where_shown(with_hidden: bool) -> str:
 @lru_cache(maxsize=MAX_TURNS)
 def turn_from_row(row: Row) -> HistoryTurn:
     id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
-    message_id, facts, audience, mark, copy_of = rest
+    message_id, facts, audience, mark, copy_of, view = rest
     return HistoryTurn(
         id_,
         parse_timestamp(when),
@@ -61,6 +61,7 @@ def turn_from_row(row: Row) -> HistoryTurn:
         audience=parse_audience(text_or_none(audience)),
         mark=_mark(mark),
         copy_of=copy_of if isinstance(copy_of, int) else None,
+        view=text_or_none(view),
     )
 
 

@@ -12,7 +12,12 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
+from familiar_connect.history.channel_parents import add_channel_parents
+from familiar_connect.history.channel_readers import READERS_TABLE
+from familiar_connect.history.orders.channel_marks import MARK_TABLES
 from familiar_connect.history.pending_speech import SPEECH_TABLE
+from familiar_connect.history.turn_views import add_turn_views
+from familiar_connect.history.withdrawal.tables import add_withdrawals, add_withdrawn_views
 from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS
 from familiar_connect.support.sqlite import Migration
 
@@ -256,10 +261,6 @@ def _side_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _people_left_out(connection: sqlite3.Connection) -> None:
-    connection.execute(_LEFT_OUT)
-
-
 def _notes(connection: sqlite3.Connection) -> None:
     for statement in (_SHORT_TERM, _CONDITIONING):
         connection.execute(statement)
@@ -409,23 +410,6 @@ def _memory_corrections(connection: sqlite3.Connection) -> None:
     )
 
 
-# Where the dialogue of a channel begins; `history.orders.channel_marks` tells how it is used.
-_CHANNEL_MARKS = (
-    """
-    CREATE TABLE IF NOT EXISTS channel_marks (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        familiar_id TEXT NOT NULL,
-        channel_id INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        after_id INTEGER NOT NULL,
-        made_at TEXT NOT NULL,
-        summary TEXT NOT NULL
-    )
-    """,
-    "CREATE INDEX IF NOT EXISTS channel_marks_by_channel ON channel_marks (familiar_id, channel_id, id)",
-)
-
-
 _REMINDERS = (
     """
     CREATE TABLE IF NOT EXISTS reminders (
@@ -484,7 +468,7 @@ MIGRATIONS = (
     Migration("summaries_by_channel", _summaries_by_channel),
     Migration("platform_message_ids", _platform_message_ids),
     Migration("side_tables", _side_tables),
-    Migration("people_left_out", _people_left_out),
+    Migration("people_left_out", _run((_LEFT_OUT,))),
     Migration("turn_facts", _turn_facts),
     Migration("notes", _notes),
     Migration("turn_revisions", _run(_REVISIONS)),
@@ -494,7 +478,12 @@ MIGRATIONS = (
     Migration("outbox", _run(_OUTBOX)),
     Migration("turn_versions", _turn_versions),
     Migration("memory_corrections", _memory_corrections),
-    Migration("channel_marks", _run(_CHANNEL_MARKS)),
+    Migration("channel_marks", _run(MARK_TABLES)),
     Migration("reminders", _run(_REMINDERS)),
     Migration("pending_speech", _run((SPEECH_TABLE,))),
+    Migration("turn_views", add_turn_views),
+    Migration("channel_readers", _run((READERS_TABLE,))),
+    Migration("withdrawals", add_withdrawals),
+    Migration("channel_parents", add_channel_parents),
+    Migration("withdrawn_views", add_withdrawn_views),
 )

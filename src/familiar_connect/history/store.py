@@ -17,6 +17,8 @@ from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
+from familiar_connect.history.channel_parents import ChannelParentRows
+from familiar_connect.history.channel_readers import ChannelReaderRows
 from familiar_connect.history.channel_stats import ChannelStats
 from familiar_connect.history.integrity import find_malformed_rows
 from familiar_connect.history.orders.channel_marks import ChannelMarkRows, MarkKind
@@ -43,6 +45,7 @@ from familiar_connect.history.types import (
     WatermarkEntry,
 )
 from familiar_connect.history.watermarks import WatermarkRows
+from familiar_connect.history.withdrawal.quotations import without_old_quotation
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.sqlite import Database
@@ -64,10 +67,10 @@ MAX_TURNS_READ = 10_000
 
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, mode, platform_message_id, facts, audience, mark)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, mode, platform_message_id, facts, audience, mark, view)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
-_COLUMNS_WITHOUT_WORDS = TURN_COLUMNS.replace(" content,", " '',")
+_COLUMNS_WITHOUT_WORDS = TURN_COLUMNS.replace(" content,", " '',").replace(" view", " NULL")
 _NOBODY = (None, None, None, None)
 # One index step for each audience, instead of reading every turn.
 _DISTINCT_AUDIENCES = """
@@ -103,6 +106,8 @@ class HistoryStore:
         self._watermarks = WatermarkRows(self.database, self._clock)
         self._authors = AuthorRows(self.database)
         self.channel_marks = ChannelMarkRows(self.database, self._clock)
+        self.channel_readers = ChannelReaderRows(self.database, self._clock)
+        self.channel_parents = ChannelParentRows(self.database)
 
     def close(self) -> None:
         self.database.close()
@@ -121,6 +126,7 @@ class HistoryStore:
         timestamp: datetime | None = None,
         facts: str | None = None,
         audience: Audience | None = None,
+        view: str | None = None,
     ) -> HistoryTurn:
         """Store one turn for good. A platform message stored before is returned as it was stored then."""
         return self.append_if_new(
@@ -135,6 +141,7 @@ class HistoryStore:
             timestamp=timestamp,
             facts=facts,
             audience=audience,
+            view=view,
         )[0]
 
     def append_if_new(
@@ -152,10 +159,11 @@ class HistoryStore:
         facts: str | None = None,
         audience: Audience | None = None,
         mark: TurnMark | None = None,
+        view: str | None = None,
     ) -> tuple[HistoryTurn, bool]:
         """As `append_turn`, and whether the turn is new: False when this platform message was stored before.
 
-        Without an *audience* it has that of the turn before it in the channel, else what speaker and server tell.
+        *view* is what prompts show. Without an *audience* it has that of the turn before it, else what can be told.
         """
         when = in_utc(timestamp or self._clock.now())
         said_in = mode_value(mode)
@@ -163,9 +171,10 @@ class HistoryStore:
         who = (author.platform, author.user_id, author.username, author.display_name) if author else _NOBODY
         said_to = audience or self._usual_audience(familiar_id, channel_id, guild_id, author)
         moment = when.isoformat()
+        facts = without_old_quotation(self.database, familiar_id, channel_id, facts)
         values = (familiar_id, channel_id, guild_id, role, *who, content, moment, said_in, message_id, facts)
         try:
-            stored = self.database.write(_INSERT, (*values, str(said_to), mark and mark.value))
+            stored = self.database.write(_INSERT, (*values, str(said_to), mark and mark.value, view))
         except UnicodeEncodeError:
             return self.append_if_new(
                 familiar_id=without_surrogates(familiar_id),
@@ -180,6 +189,7 @@ class HistoryStore:
                 facts=facts and without_surrogates(facts),
                 audience=said_to,
                 mark=mark,
+                view=view and without_surrogates(view),
             )
         if stored.rowcount == 0 and message_id is not None:
             place = (familiar_id, channel_id, message_id)
@@ -200,6 +210,7 @@ class HistoryStore:
             facts=facts,
             audience=said_to,
             mark=mark,
+            view=view,
         )
         return said, True
 
@@ -259,10 +270,8 @@ class HistoryStore:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
         if limit <= 0:
             return []
-        found = (
-            author_from_columns(*row) for row in self._channel_stats.recent_authors(familiar_id, channel_id, limit)
-        )
-        return [who for who in found if who is not None]
+        rows = self._channel_stats.recent_authors(familiar_id, channel_id, limit)
+        return [who for who in (author_from_columns(*row) for row in rows) if who is not None]
 
     def older_than(
         self,
@@ -325,9 +334,8 @@ class HistoryStore:
         where, values = "familiar_id = ?", [familiar_id]
         if audience is not None:
             where, values = f"{where} AND audience = ?", [*values, str(audience)]
-        rows = self.database.read(
-            f"SELECT id FROM turns WHERE {where} ORDER BY id DESC LIMIT 1 OFFSET ?", (*values, max(0, back))
-        )
+        sql = f"SELECT id FROM turns WHERE {where} ORDER BY id DESC LIMIT 1 OFFSET ?"
+        rows = self.database.read(sql, (*values, max(0, back)))
         return int(rows[0][0]) if rows else None
 
     def count(self, *, familiar_id: str, channel_id: int | None = None) -> int:
@@ -341,16 +349,23 @@ class HistoryStore:
 
     def distinct_other_channels(self, *, familiar_id: str, exclude_channel_id: int) -> list[OtherChannelInfo]:
         """The familiar's other channels, most recently active first."""
-        return [
-            other_channel_from_row(row) for row in self._channel_stats.other_channels(familiar_id, exclude_channel_id)
-        ]
+        return list(map(other_channel_from_row, self._channel_stats.other_channels(familiar_id, exclude_channel_id)))
 
     def get_summary(self, *, familiar_id: str, channel_id: int = 0) -> SummaryEntry | None:
         """The rolling summary; channel 0 stands for the familiar as a whole."""
         return self._summaries.get(familiar_id, channel_id)
 
-    def put_summary(self, *, familiar_id: str, last_summarised_id: int, summary_text: str, channel_id: int = 0) -> None:
-        self._summaries.put(familiar_id, channel_id, last_summarised_id, summary_text)
+    def put_summary(
+        self,
+        *,
+        familiar_id: str,
+        last_summarised_id: int,
+        summary_text: str,
+        channel_id: int = 0,
+        level: int = -1,
+    ) -> None:
+        """Keep a summary, unless a turn it covers was changed or taken back after the change *level*."""
+        self._summaries.put(familiar_id, channel_id, last_summarised_id, summary_text, level)
 
     def summary_row(self, audience: Audience) -> int:
         """The *channel_id* under which `get_summary` and `put_summary` keep an audience's rolling summary."""
@@ -392,8 +407,10 @@ class HistoryStore:
         source_channel_id: int,
         source_last_id: int,
         summary_text: str,
+        level: int = -1,
     ) -> None:
-        self._summaries.put_cross_context(familiar_id, viewer_mode, source_channel_id, source_last_id, summary_text)
+        about = (familiar_id, viewer_mode, source_channel_id)
+        self._summaries.put_cross_context(*about, source_last_id, summary_text, level)
 
     def get_writer_watermark(self, *, familiar_id: str) -> WatermarkEntry | None:
         return self._watermarks.get(familiar_id)
@@ -441,9 +458,9 @@ class HistoryStore:
     def count_summaries(self, *, familiar_id: str) -> int:
         return self._authors.count_summaries(familiar_id)
 
-    def erase_author(self, *, familiar_id: str, author: Author) -> int:
-        """Remove what a person said, and every summary made of it; how many turns went. Only the owner asks this."""
-        gone = self._authors.erase(familiar_id, author)
+    def erase_author(self, *, familiar_id: str, author: Author, also: Collection[int] = ()) -> int:
+        """Remove what a person said, the words of the turns in *also*, and every summary; how many turns went."""
+        gone = self._authors.erase(familiar_id, author, also)
         self._channel_stats.rebuild()
         return gone
 
@@ -464,9 +481,8 @@ class HistoryStore:
         if limit <= 0:
             return []
         direction = "DESC" if newest else "ASC"
-        rows = self.database.read(
-            f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY id {direction} LIMIT ?", [*values, limit]
-        )
+        sql = f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY id {direction} LIMIT ?"
+        rows = self.database.read(sql, [*values, limit])
         return [turn_from_row(row) for row in (reversed(rows) if newest else rows)]
 
 

@@ -15,7 +15,7 @@ from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import only_since_opened
+from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.aio import off_loop
@@ -66,7 +66,7 @@ class StoredMessages:
             familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=self._mode, before_id=self._before_id
         )
         mark = self._store.channel_marks.newest(familiar_id, channel_id, before_id=self._before_id)
-        turns = only_since_opened(turns, self._store.channel_audience(familiar_id=familiar_id, channel_id=channel_id))
+        turns = only_since_opened(turns, readers_last_known(self._store, familiar_id, channel_id))
         return mark, turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
 
     def _mark_message(self, mark: ChannelMark) -> InboundMessage:
@@ -110,6 +110,7 @@ def message_from_turn(turn: HistoryTurn, me: Author, *, platform: str) -> Inboun
         is_self=ours,
         history_id=turn.id,
         mode=turn.mode or "",
+        view=turn.view,
     )
     return with_metadata(message, turn.facts)
 

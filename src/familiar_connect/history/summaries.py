@@ -30,7 +30,12 @@ class SummaryRows:
         )
         return SummaryEntry(rows[0][0], rows[0][1], parse_timestamp(rows[0][2])) if _is_summary(rows) else None
 
-    def put(self, familiar_id: str, channel_id: int, last_summarised_id: int, summary_text: str) -> None:
+    def put(
+        self, familiar_id: str, channel_id: int, last_summarised_id: int, summary_text: str, level: int = -1
+    ) -> None:
+        """Keep a summary, unless a turn it covers was changed after the change *level*."""
+        if self._is_outdated(level, last_summarised_id):
+            return
         self._database.write(
             "INSERT INTO summaries (familiar_id, channel_id, last_summarised_id, summary_text, created_at)"
             " VALUES (?, ?, ?, ?, ?)"
@@ -90,8 +95,17 @@ class SummaryRows:
         return CrossContextEntry(rows[0][0], rows[0][1], parse_timestamp(rows[0][2])) if _is_summary(rows) else None
 
     def put_cross_context(
-        self, familiar_id: str, viewer_mode: Mode, source_channel_id: int, source_last_id: int, summary_text: str
+        self,
+        familiar_id: str,
+        viewer_mode: Mode,
+        source_channel_id: int,
+        source_last_id: int,
+        summary_text: str,
+        level: int = -1,
     ) -> None:
+        """As `put`, for what is told of another channel."""
+        if self._is_outdated(level, source_last_id):
+            return
         viewer = mode_value(viewer_mode) or ""
         self._database.write(
             "INSERT INTO cross_context_summaries"
@@ -119,6 +133,12 @@ class SummaryRows:
                     "INSERT OR REPLACE INTO summaries_without (familiar_id, people) VALUES (?, ?)",
                     storable_all((familiar_id, json.dumps(sorted(people)))),
                 )
+
+    def _is_outdated(self, level: int, last_id: int) -> bool:
+        if level < 0:
+            return False
+        changed = "SELECT 1 FROM turn_revisions WHERE rowid > ? AND turn_id <= ? LIMIT 1"
+        return bool(self._database.read(changed, (level, last_id)))
 
     def _now(self) -> str:
         return in_utc(self._clock.now()).isoformat()

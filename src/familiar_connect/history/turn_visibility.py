@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from familiar_connect.audience import Audience, AudienceKind, Readers
-from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy, may_tell_words
+from familiar_connect.audience import AudienceKind, Readers
+from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy, may_tell, may_tell_words
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.support.sqlite import Row
@@ -15,12 +15,11 @@ from familiar_connect.support.sqlite import Row
 def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = STRICT) -> bool:
     """Whether *turn* may be told *here*.
 
-    A channel's own talk is told in it, unless it was hidden when something was said and is open now.
+    A channel's own talk is told in it, unless it was hidden when something was said and lets others in now.
     """
     if turn.channel_id == here.channel_id:
         was_hidden = turn.audience.kind is AudienceKind.CHANNEL
-        is_hidden = here.audience.kind is AudienceKind.CHANNEL
-        if not was_hidden or is_hidden or here.is_owner or policy.confidence is not Confidence.strict:
+        if not was_hidden or here.is_owner or policy.confidence is not Confidence.strict:
             return True
     author = turn.author.canonical_key if turn.author is not None else None
     return may_tell_words(author, turn.audience, here, policy)
@@ -49,10 +48,26 @@ def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: Disclosur
     return [turn for turn in turns if may_tell_turn(turn, here, policy)]
 
 
-def only_since_opened(turns: Iterable[HistoryTurn], now: Audience | None) -> list[HistoryTurn]:
-    """Those of a channel's own *turns* that its readers of now may be told; *now* is its audience at present.
+def readers_last_known(history: HistoryStore, familiar_id: str, channel_id: int) -> Readers | None:
+    """Who could read a channel when it was last looked at; None where nothing was said there.
 
-    What was said while the channel was hidden is left out once it is open.
+    Where this run has not looked yet, those its newest turn was said to.
     """
-    is_hidden = now is not None and now.kind is AudienceKind.CHANNEL
-    return [turn for turn in turns if is_hidden or turn.audience.kind is not AudienceKind.CHANNEL]
+    known = history.channel_readers.now.get(channel_id)
+    if known is not None:
+        return known
+    last = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
+    return Readers(last, platform=last.platform, channel_id=channel_id) if last is not None else None
+
+
+def only_since_opened(turns: Iterable[HistoryTurn], here: Readers | None) -> list[HistoryTurn]:
+    """Those of a channel's own *turns* that its readers of now may be told.
+
+    What was said while the channel was hidden is left out once it lets others in; where nobody knows who reads it
+    now, it is left out too.
+    """
+    return [
+        turn
+        for turn in turns
+        if turn.audience.kind is not AudienceKind.CHANNEL or (here is not None and may_tell(turn.audience, here))
+    ]

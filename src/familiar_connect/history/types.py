@@ -24,9 +24,25 @@ class TurnMark(StrEnum):
     """Read after newer ones were stored, so that its row stands in the wrong place: searched and remembered only."""
 
 
+class RemovalCause(StrEnum):
+    """Why a turn no longer reads as it was said."""
+
+    deleted = "delete"
+    edited = "edit"
+    purged = "purge"
+    banned = "ban"
+    private = "privacy"
+    undone = "undo"
+    repeated = "repeat"
+    """Our own words, which repeated what was taken back."""
+
+
 @dataclass(frozen=True)
 class HistoryTurn:
-    """One thing that was said, as it is stored. Ids grow with every turn and are never used twice."""
+    """One thing that was said, as it is stored: `content` is what was heard, or what the model wrote.
+
+    Ids grow with every turn and are never used twice.
+    """
 
     id: int
     timestamp: datetime
@@ -45,6 +61,18 @@ class HistoryTurn:
     """Set where it is in no prompt."""
     copy_of: int | None = field(default=None, kw_only=True)
     """The turn it repeats, in a chat that was branched off; what is remembered comes from that one."""
+    view: str | None = field(default=None, kw_only=True)
+    """What scripts made of the words, which stay as they were heard or written; None: nothing else."""
+
+    @property
+    def display_text(self) -> str:
+        """The words as prompts, the chat and exports have them."""
+        return self.content if self.view is None else self.view
+
+    @property
+    def actual_words(self) -> str:
+        """What was really said, for memory and search: people's own words, and ours as they went out."""
+        return self.display_text if self.role == "assistant" else self.content
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.message_edits import record_change
+from familiar_connect.history.message_edits import record_change, set_words
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import TurnMark
 from familiar_connect.support.clock import Clock, SystemClock
@@ -31,10 +31,22 @@ class TurnVersions:
     turn_id: int
     texts: tuple[str, ...]
     chosen: int = 0
+    views: tuple[str | None, ...] = ()
+    """What scripts made of each, as `HistoryTurn.view`; empty: nothing of any."""
 
     @property
     def text(self) -> str:
         return self.texts[self.chosen]
+
+    @property
+    def view(self) -> str | None:
+        return self.views[self.chosen] if self.views else None
+
+    @property
+    def display_texts(self) -> tuple[str, ...]:
+        """Every version as the chat shows it."""
+        views = self.views or (None,) * len(self.texts)
+        return tuple(text if view is None else view for text, view in zip(self.texts, views, strict=True))
 
 
 class TurnVersionStore:
@@ -54,17 +66,20 @@ class TurnVersionStore:
         """The versions of many turns, by ascending id; ids that are none are left out."""
         for step in _in_steps(turn_ids):
             rows = self._database.read(
-                "SELECT turns.id, COALESCE(turn_versions.content, turns.content), COALESCE(is_chosen, 1) FROM turns"
+                "SELECT turns.id, COALESCE(turn_versions.content, turns.content), COALESCE(is_chosen, 1),"
+                " IIF(number IS NULL, turns.view, turn_versions.view) FROM turns"
                 " LEFT JOIN turn_versions ON turn_id = turns.id"
                 " WHERE familiar_id = ? AND turns.id IN (SELECT value FROM json_each(?)) ORDER BY turns.id, number",
                 (self._familiar_id, json.dumps(step)),
             )
-            grouped: dict[int, list[tuple[str, bool]]] = {}
-            for turn_id, text, is_chosen in rows:
-                grouped.setdefault(turn_id, []).append((text, bool(is_chosen)))
+            grouped: dict[int, list[tuple[str, bool, str | None]]] = {}
+            for turn_id, text, is_chosen, view in rows:
+                grouped.setdefault(turn_id, []).append((text, bool(is_chosen), view))
             for turn_id, versions in grouped.items():
-                chosen = next((at for at, (_, is_chosen) in enumerate(versions) if is_chosen), 0)
-                yield TurnVersions(turn_id=turn_id, texts=tuple(text for text, _ in versions), chosen=chosen)
+                texts, choices, views = zip(*versions, strict=True)
+                chosen = choices.index(True) if True in choices else 0
+                has_views = any(view is not None for view in views)
+                yield TurnVersions(turn_id=turn_id, texts=texts, chosen=chosen, views=views if has_views else ())
 
     def add_versions(self, rows: Sequence[TurnVersions]) -> int:
         """Give many turns their versions, in place of any they had, all or nothing; how many turns were there.
@@ -82,22 +97,24 @@ class TurnVersionStore:
             known = [row for row in rows if row.turn_id in there]
             connection.executemany("DELETE FROM turn_versions WHERE turn_id = ?", [(row.turn_id,) for row in known])
             connection.executemany(
-                "INSERT INTO turn_versions VALUES (?, ?, ?, ?)",
+                "INSERT INTO turn_versions (turn_id, number, content, is_chosen, view) VALUES (?, ?, ?, ?, ?)",
                 [
-                    (row.turn_id, number, without_surrogates(text), int(number == row.chosen))
+                    (row.turn_id, number, without_surrogates(text), int(number == row.chosen), _view(row, number))
                     for row in known
                     for number, text in enumerate(row.texts)
                 ],
             )
             for row in known:
-                self._say(connection, row.turn_id, there[row.turn_id], without_surrogates(row.text))
+                now = without_surrogates(row.text), _view(row, row.chosen)
+                self._say(connection, row.turn_id, there[row.turn_id], now)
         return len(known)
 
-    def add_version(self, turn_id: int, text: str) -> TurnVersions:
-        """Give a turn one more version, and choose it."""
+    def add_version(self, turn_id: int, text: str, view: str | None = None) -> TurnVersions:
+        """Give a turn one more version, and choose it; *view* is what scripts made of it."""
         with self._database.transaction():
             now = self._known(turn_id)
-            added = TurnVersions(turn_id=turn_id, texts=(*now.texts, text), chosen=len(now.texts))
+            views = now.views or (None,) * len(now.texts)
+            added = TurnVersions(turn_id=turn_id, texts=(*now.texts, text), chosen=len(now.texts), views=(*views, view))
             self.add_versions([added])
         return added
 
@@ -109,7 +126,7 @@ class TurnVersionStore:
                 raise HistoryError(
                     f"turn {turn_id} has {len(now.texts)} versions; choose one from 1 to {len(now.texts)}"
                 )
-            chosen = TurnVersions(turn_id=turn_id, texts=now.texts, chosen=number)
+            chosen = replace(now, chosen=number)
             self.add_versions([chosen])
         return chosen
 
@@ -137,20 +154,32 @@ class TurnVersionStore:
             raise HistoryError(f"there is no turn {turn_id} to give another version")
         return found
 
-    def _contents(self, connection: sqlite3.Connection, turn_ids: Iterable[int]) -> dict[int, str]:
-        found: dict[int, str] = {}
+    def _contents(self, connection: sqlite3.Connection, turn_ids: Iterable[int]) -> dict[int, tuple[str, str | None]]:
+        """The words and the view of each turn."""
+        found: dict[int, tuple[str, str | None]] = {}
         for step in _in_steps(turn_ids):
             rows = connection.execute(
-                "SELECT id, content FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
+                "SELECT id, content, view FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
                 (self._familiar_id, json.dumps(step)),
             )
-            found.update((turn_id, content) for turn_id, content in rows)
+            found.update((turn_id, (content, view)) for turn_id, content, view in rows)
         return found
 
-    def _say(self, connection: sqlite3.Connection, turn_id: int, before: str, text: str) -> None:
-        if before != text:
+    def _say(
+        self,
+        connection: sqlite3.Connection,
+        turn_id: int,
+        before: tuple[str, str | None],
+        now: tuple[str, str | None],
+    ) -> None:
+        if before != now:
             record_change(connection, turn_id, self._clock, was_deleted=False)
-            connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+            set_words(connection, turn_id, *now)
+
+
+def _view(row: TurnVersions, number: int) -> str | None:
+    view = row.views[number] if row.views else None
+    return None if view is None else without_surrogates(view)
 
 
 def _in_steps(turn_ids: Iterable[int]) -> Iterator[list[int]]:

@@ -21,6 +21,7 @@ from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStrea
 from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.types import Capabilities, Message, Sampling, ToolSpec
 from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.support.terminal_escapes import without_escapes
 
 TIMEOUTS_BEFORE_OFF = 2
 """In a row."""
@@ -183,7 +184,7 @@ class SlotModel:
                 self._slots.note_timeout(self._slot)
             raise
         self._slots.note_answer(self._slot)
-        return answer
+        return replace(answer, content=without_escapes(answer.content))
 
     def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]:
         return self._client().stream(messages)

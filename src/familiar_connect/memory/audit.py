@@ -5,7 +5,8 @@ themselves, which `objects` keeps. Texts are on disk before the line that names 
 file changes, and a short second line says that it did. So after a crash the log may announce a change that
 did not happen, and never lacks one that did; the next look at the file takes such a line back. Edits made
 by hand are noticed the same way, by comparing what stands in the file with what the log says. Only `erase`,
-by which the owner forgets a person, ever takes lines and texts away.
+by which the owner forgets a person, ever takes lines away, and only it and `rewrite`, by which words that were taken
+back leave earlier versions, texts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +28,7 @@ from familiar_connect.memory.audit_lines import (
     WITHDRAWN,
     active_changes,
     done_line,
+    encode_line,
     entry_from_line,
     file_key_in_line,
     find_active_change,
@@ -54,6 +58,9 @@ __all__ = ["AuditLog", "CurrentFiles", "hash_of"]
 LOG_NAME = "log.jsonl"
 LOCK_NAME = "lock"
 """Held from the first look at a file until its change is told; the log itself is held for single lines."""
+
+CleanText = Callable[[str, bytes], bytes]
+"""A path and a text that stood there, to what it is to read."""
 
 _log = logging.getLogger(__name__)
 
@@ -241,6 +248,57 @@ class AuditLog:
                 self._replace_log(b"".join(raw + b"\n" for raw in left))
         return removed
 
+    def rewrite(self, clean: CleanText, *, since: datetime, is_doomed: Callable[[bytes], bool]) -> int:
+        """Let every version written *since* then read as *clean* makes it of its path and text; how many changed.
+
+        Texts that no line names, as crashes leave them, go where *is_doomed* says so. Run again after a crash, it
+        finishes what it began.
+        """
+        if not (self.folder / LOG_NAME).exists():
+            return 0
+        with self.exclusive_lock(), self._open_log() as fd:
+            if fd is None:
+                return 0
+            lines = self._whole().split(b"\n")[:-1]
+            renamed: dict[tuple[str, str], str] = {}
+            left = [self._rewrite_line(raw, clean, since, renamed) for raw in lines]
+            changed = {old for (_, old), new in renamed.items() if old != new}
+            if left != lines:
+                self._replace_log(b"".join(raw + b"\n" for raw in left))
+            named = {name for raw in left for name in hashes_in(raw)}
+            orphans = {name for name, data in self.objects.orphans(named | changed) if is_doomed(data)}
+            self.objects.discard((changed - named) | orphans)
+        return len(changed)
+
+    def _rewrite_line(
+        self,
+        raw: bytes,
+        clean: CleanText,
+        since: datetime,
+        renamed: dict[tuple[str, str], str],
+    ) -> bytes:
+        """A line whose texts are the cleaned ones; *renamed* tells which became which."""
+        entry = entry_from_line(raw) if file_key_in_line(raw) is not None else None
+        if entry is None:
+            return _rewrite_withdrawal(raw, renamed)
+        for name in {entry.hash_before, entry.hash_after} - {None} if entry.timestamp >= since else ():
+            assert name is not None
+            if (entry.rel_path, name) not in renamed:
+                renamed[entry.rel_path, name] = self._clean_text(entry.rel_path, name, clean)
+        names = (entry.hash_before, entry.hash_after)
+        before, after = (renamed.get((entry.rel_path, name or ""), name) for name in names)
+        if (before, after) == names:
+            return raw
+        return line_from_entry(replace(entry, hash_before=before, hash_after=after))
+
+    def _clean_text(self, rel_path: str, name: str, clean: CleanText) -> str:
+        try:
+            data = self.objects.read(name)
+        except MemoryStoreError:  # lost: there is nothing to clean
+            return name
+        cleaned = clean(rel_path, data)
+        return name if cleaned == data else self.keep(cleaned)
+
     def check(self) -> list[str]:
         """What is wrong with the log and the texts it names, a sentence each; empty when all is well."""
         lines = [raw for raw in self._whole().split(b"\n") if raw and not raw.endswith(TORN)]
@@ -334,6 +392,13 @@ class AuditLog:
         except OSError as error:
             raise MemoryStoreError(f"cannot read the audit log {self.folder / LOG_NAME}: {error.strerror}") from None
         return data[: data.rfind(b"\n") + 1]
+
+
+def _rewrite_withdrawal(raw: bytes, renamed: dict[tuple[str, str], str]) -> bytes:
+    """A line that takes a change back names the text of that change."""
+    line = parse_line(raw) if raw.startswith(WITHDRAWN) else None
+    new = renamed.get((str(line.get("withdrawn")), str(line.get("after")))) if line is not None else None
+    return raw if line is None or new is None else encode_line({**line, "after": new})
 
 
 def _current_content(store: CurrentFiles, name: str) -> tuple[str | None, bytes | None] | None:

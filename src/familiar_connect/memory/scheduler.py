@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
 from typing import Any, TypeVar
 
 from familiar_connect.errors import SpendingLimitError
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.memory.writer import MemoryWriterResult
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -45,6 +47,7 @@ class MemoryWriterScheduler:
         turn_threshold: int = DEFAULT_TURN_THRESHOLD,
         idle_timeout: float = DEFAULT_IDLE_TIMEOUT_S,
         clock: Clock | None = None,
+        after_correction: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self.writer = writer
         self.history_store = history_store
@@ -53,6 +56,9 @@ class MemoryWriterScheduler:
         self.idle_timeout = idle_timeout
         self._clock = clock or SystemClock()
         self._background = BackgroundTasks("memory")
+        self._withdrawals = Withdrawals(history_store, familiar_id, clock=self._clock)
+        self._after_correction = after_correction
+        self._is_correction_due = False
         self._started = False
         self._timer: asyncio.TimerHandle | None = None
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
@@ -98,15 +104,32 @@ class MemoryWriterScheduler:
     # Triggers
 
     async def correct(self) -> None:
-        """Take what came from changed turns out of memory; while a pass is under way, the next one does."""
-        lock = self._own_lock()
-        if lock.locked():
+        """Take what was edited or taken back out of everything made of it. A pass under way is not waited for."""
+        if getattr(self.writer, "is_passing", False):
+            await self._correct()
             return
-        async with lock:
-            try:
-                await self.writer.correct()
-            except Exception as error:  # isolation: the next pass tries again
-                logger.error("memory could not be corrected", exc_info=error)
+        async with self._own_lock():
+            await self._correct()
+
+    def correct_soon(self) -> None:
+        """As `correct`, in the background; asked for several times before it begins, it is done once."""
+        if not self._is_correction_due:
+            self._is_correction_due = True
+            self._background.start(self.correct(), name="correct")
+
+    async def correct_if_changed_since(self, moment: datetime) -> None:
+        """Look again at what was taken back since *moment*: something made before it is only now kept."""
+        if await off_loop(self._withdrawals.reopen_since, moment):
+            await self.correct()
+
+    async def _correct(self) -> None:
+        self._is_correction_due = False
+        try:
+            await self.writer.correct()
+            if self._after_correction is not None:
+                self._background.start(self._after_correction(), name="after correction")
+        except Exception as error:  # isolation: the next pass tries again
+            logger.error("memory could not be corrected", exc_info=error)
 
     async def run_alone(self, work: Callable[[], Awaitable[T]]) -> T:
         """Wait for a pass under way, and do *work* while none can begin."""

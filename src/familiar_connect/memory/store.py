@@ -63,7 +63,7 @@ __all__ = [
 
 MAX_BINARY_BYTES = 32 * 1024 * 1024
 """Cap of `write_bytes` (a character card's picture), and of what a change may replace."""
-MAX_REMEMBERED_ENTRIES = 10_000
+MAX_REMEMBERED_ENTRIES = 500
 """Audit entries of this store held in memory; the log on disk has them all."""
 
 

@@ -14,6 +14,7 @@ import asyncio
 import json
 import logging
 import secrets
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -23,19 +24,17 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Audience, parse_audience
 from familiar_connect.errors import MemoryStoreError, ModelError
-from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.archives import is_archive
-from familiar_connect.memory.maintenance.changed_turns import erase_changed_parts
-from familiar_connect.memory.maintenance.private_parts import erase_private_parts
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
+from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
 from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, no_step
 from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch, with_places
 from familiar_connect.memory.writing.journal import (
@@ -67,6 +66,8 @@ PAUSE_GROWTH = 5.0
 MODEL_TIMEOUT_S = 900.0
 """A model on one's own processor reads a long prompt for minutes."""
 MAX_TURNS_RECALLED = 1_000
+MAX_RENEWALS = 5
+"""How often a pass is made anew because something it was made of was taken back meanwhile."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ class WriterOptions:
     """Answers that are not understood before a batch is put aside."""
     step: Callable[[str], None] = no_step
     """Told the name of each step once it is done."""
+    withdrawal: TurnWithdrawal | None = None
+    """Takes what was taken back out of everything made of it; None: out of memory alone."""
 
 
 @dataclass
@@ -103,7 +106,8 @@ class MemoryWriterResult:
     run_id: str | None = None
     refused: list[RefusedEdit] = field(default_factory=list)
     state: str = "nothing"
-    """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed` or `quarantined`."""
+    """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed`, `quarantined` or `outdated`
+    (something of it was taken back meanwhile)."""
     questions: list[str] = field(default_factory=list)
     """Proposals about lines of the owner's, which a pass never changes by itself."""
     retry_after_s: float = 0.0
@@ -148,10 +152,16 @@ class MemoryWriter:
         self._folder = audit.folder if audit is not None else None
         self._provenance = Provenance(audit.folder) if audit is not None else None
         self._audiences = PartAudiences(memory_store, history_store, familiar_id=familiar_id, privacy=privacy)
+        self.withdrawal = options.withdrawal or TurnWithdrawal(
+            memory_store, history_store, familiar_id, clock=self._clock, privacy=privacy
+        )
         self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
         self._attempts = Attempts(self._folder)
         self.runs = RunLog(self._folder)
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._files = threading.Lock()
+        """Held while files change: taking back does not wait for a model."""
+        self.is_passing = False
 
     @property
     def zone(self) -> tzinfo:
@@ -164,13 +174,23 @@ class MemoryWriter:
         """
         async with self._alone():
             recovered = await self._recover()
-            result = await self._pass()
+            self.is_passing = True
+            try:
+                result = await self._pass_until_level()
+            finally:
+                self.is_passing = False
         return recovered if recovered is not None and result.state == "nothing" else result
 
     async def correct(self) -> list[str]:
-        """Take out of memory what came from turns that were edited or taken back since; the files that changed."""
+        """Take what was edited or taken back since out of everything made of it; the files that changed.
+
+        A pass that waits for its model goes on; what it makes of such words is not written.
+        """
+        if self.is_passing:
+            return await off_loop(self._withdraw)
         async with self._alone():
-            return await off_loop(self._erase_changed_parts)
+            await self._recover()
+            return await off_loop(self._withdraw)
 
     async def recover(self) -> MemoryWriterResult | None:
         """Finish what an ended process left; None when it left nothing."""
@@ -199,9 +219,17 @@ class MemoryWriter:
 
     # One pass
 
+    async def _pass_until_level(self) -> MemoryWriterResult:
+        """One pass; made anew where something it was made of was taken back meanwhile."""
+        for _ in range(MAX_RENEWALS):
+            result = await self._pass()
+            await off_loop(self._withdraw)
+            if result.state != "outdated":
+                break
+        return result
+
     async def _pass(self) -> MemoryWriterResult:
-        await off_loop(self._erase_private_parts)
-        await off_loop(self._erase_changed_parts)
+        await off_loop(self._withdraw)
         turns = await off_loop(
             self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._fitting_bounds().turns
         )
@@ -214,16 +242,9 @@ class MemoryWriter:
             return MemoryWriterResult(watermark_id=batch.turn_range[1], state="skipped")
         return await self._write_up(batch)
 
-    def _erase_private_parts(self) -> None:
-        if self.privacy.full_privacy_keys():
-            erase_private_parts(self._audiences)
-
-    def _erase_changed_parts(self) -> list[str]:
-        if self._provenance is None:
-            return []
-        return erase_changed_parts(
-            self.memory_store, self._provenance, MessageEdits(self.history_store, self.familiar_id, clock=self._clock)
-        )
+    def _withdraw(self) -> list[str]:
+        with self._files:
+            return self.withdrawal.carry_out().files
 
     def _cut(self, turns: list[HistoryTurn]) -> Batch | None:
         batch = cut_batch(
@@ -250,6 +271,8 @@ class MemoryWriter:
 
     async def _write_up(self, batch: Batch, *, counted: bool = True) -> MemoryWriterResult:
         now = self._clock.now()
+        level = await off_loop(self.withdrawal.rows.newest_change)
+        prompt: list[Message] = []
         run = WriterRun(run_id=new_run_id(self._clock), familiar_id=self.familiar_id, now=now.astimezone(self.zone))
         if not self._writes_prose():
             plan = await off_loop(plan_from_transcript, self.memory_store, batch, run)
@@ -258,7 +281,8 @@ class MemoryWriter:
             material = await off_loop(
                 read_material, self.memory_store, batch, self.familiar_id, bounds, self._audiences
             )
-            reply = await self._ask(build_messages(batch, material, bounds))
+            prompt = build_messages(batch, material, bounds)
+            reply = await self._ask(prompt)
             self._step("model answered")
             answer = await off_loop(interpret_reply, reply, material.name)
             if isinstance(answer, str):
@@ -270,9 +294,20 @@ class MemoryWriter:
                 return await run_to_end(off_loop(self._failed, batch, run, reason, reply or "", counted))
         self._step("decided")
         entry = Entry(plan=plan, proposed=self.review, again=not counted)
-        result = await run_to_end(off_loop(self._carry_out, entry, batch.authors))
-        result.turns_summarized = len(batch.turns)
+        made_of = [*(message.content for message in prompt), *(turn.content for turn in batch.turns)]
+        result = await run_to_end(off_loop(self._carry_out_unless_outdated, entry, batch.authors, level, made_of))
+        result.turns_summarized = len(batch.turns) if result.state != "outdated" else 0
         return result
+
+    def _carry_out_unless_outdated(
+        self, entry: Entry, authors: tuple[Author, ...], level: int, made_of: list[str]
+    ) -> MemoryWriterResult:
+        """Carry the plan out, unless something of the texts *made_of* was taken back since the change *level*."""
+        with self._files:
+            if self.withdrawal.is_outdated(level, made_of):
+                logger.info("a memory pass is made anew: something it was made of was taken back")
+                return MemoryWriterResult(run_id=entry.plan.run_id, state="outdated")
+            return self._carry_out(entry, authors)
 
     async def _ask(self, prompt: list[Message]) -> str | None:
         try:

@@ -7,15 +7,16 @@ kept in memory, so the page can be read by another process and survives a restar
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from familiar_connect.config.folders import last_context_file
+from familiar_connect.config.folders import LAST_CONTEXT_SUFFIX, last_context_file
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
-from familiar_connect.support.no_follow import load_bytes
+from familiar_connect.support.no_follow import load_bytes, remove_file
 
 if TYPE_CHECKING:  # a page that is only read holds no messages
     from familiar_connect.llm.types import Message
@@ -62,6 +63,19 @@ class LastContextCache:
         except OSError as failure:
             logger.warning("last context not read", extra={"channel_id": channel_id, "error": str(failure)})
             return None
+
+    def forget_words(self, is_meant: Callable[[object], bool], *, since: datetime) -> int:
+        """Remove the pages that *is_meant*; how many went. One that cannot be read goes too."""
+        gone = 0
+        for path in self._root.glob(f"*{LAST_CONTEXT_SUFFIX}"):
+            try:
+                text = load_bytes(path).decode("utf-8", "replace")
+            except OSError:
+                text = None
+            if text is None or is_meant(text):
+                remove_file(path)
+                gone += 1
+        return gone
 
     def _path(self, channel_id: int) -> Path:
         return last_context_file(self._root, channel_id)

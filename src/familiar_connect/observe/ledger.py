@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -24,7 +25,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from familiar_connect.observe.compact_facts import pack_facts, unpack_facts
 from familiar_connect.observe.trace import StageSpan, TurnTrace
 from familiar_connect.support.no_follow import make_folder
-from familiar_connect.support.sqlite import connect_unlinked
+from familiar_connect.support.sqlite import clean_schema, connect_unlinked, schema_made_by
+from familiar_connect.support.sqlite_schema import ExpectedSchema
 
 logger = logging.getLogger(__name__)
 
@@ -221,6 +223,30 @@ class SQLiteCollector:
         values = (familiar_id, f"{escaped}%", f"%{escaped}", limit)
         return self._read(lambda db: [str(row[0]) for row in db.execute(query, values)], [])
 
+    def forget_words(self, is_meant: Callable[[object], bool], *, since: datetime) -> int:
+        """Empty the facts of stages since then that *is_meant*, so that only their times are left; how many."""
+        self.flush()
+
+        def empty() -> int:
+            with open_ledger(self._path) as db:
+                rows = db.execute(
+                    "SELECT trace, place, metadata FROM stages WHERE trace IN (SELECT id FROM traces WHERE at >= ?)",
+                    (_seconds(since),),
+                ).fetchall()
+                doomed = [(trace, place) for trace, place, facts in rows if _are_meant(facts, is_meant)]
+                if doomed:
+                    db.execute("PRAGMA secure_delete = ON")
+                    with db:
+                        db.executemany(
+                            "UPDATE stages SET metadata = ? WHERE trace = ? AND place = ?",
+                            [(pack_facts({}), trace, place) for trace, place in doomed],
+                        )
+                    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return len(doomed)
+
+        with self._lock:
+            return self._guarded(empty, 0) if self._path.exists() else 0
+
     def problem(self) -> str | None:
         """What keeps the database from being read, if anything does."""
         try:
@@ -334,7 +360,19 @@ def open_ledger(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+@cache
+def _expected() -> ExpectedSchema:
+    return schema_made_by([lambda db: db.executescript(_SCHEMA)])
+
+
 def prepare_ledger(db: sqlite3.Connection) -> None:
+    """Its tables, and nothing in it that others made to run."""
+    found = clean_schema(db, _expected())
+    if found:
+        logger.warning(
+            "the ledger held code that this program did not put there; it was taken out before it could run",
+            extra={"found": ", ".join(found)},
+        )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA foreign_keys = ON")
@@ -373,6 +411,14 @@ def _stages_of(db: sqlite3.Connection, row_id: int, facts: Collection[str] | Non
     return tuple(
         StageSpan(_text(n), _number(start), _number(took), _facts(metadata, facts)) for n, start, took, metadata in rows
     )
+
+
+def _are_meant(facts: str | bytes, is_meant: Callable[[object], bool]) -> bool:
+    """Whether the facts of a stage *is_meant*; what cannot be read counts as yes."""
+    try:
+        return is_meant(unpack_facts(facts))
+    except (ValueError, TypeError, RecursionError):
+        return True
 
 
 def _to_trace(row: Sequence[Any], stages: tuple[StageSpan, ...]) -> TurnTrace:

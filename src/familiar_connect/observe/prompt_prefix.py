@@ -6,8 +6,9 @@ tokens, to the character inside the first message that differs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from familiar_connect.llm.types import Message
 from familiar_connect.support.lru import LruCache
@@ -76,6 +77,12 @@ class PrefixMeter:
         share = measure_prefix(self._previous.get(channel_id), messages)
         self._previous.put(channel_id, tuple(replace(message) for message in messages))
         return share
+
+    def forget_words(self, is_meant: Callable[[object], bool], *, since: datetime) -> int:
+        """Let go of every prompt: the next of each channel is compared with none."""
+        gone = len(self._previous)
+        self._previous.clear()
+        return gone
 
 
 def common_length(one: str, other: str) -> int:

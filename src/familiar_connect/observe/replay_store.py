@@ -11,8 +11,9 @@ import logging
 import os
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,42 @@ class ReplayStore:
             self._sweep(grace_s=0.0)
         logger.info("turns erased from replay", extra={"turns": len(doomed)})
         return len(doomed)
+
+    def forget_words(self, is_meant: Callable[[object], bool], *, since: datetime) -> int:
+        """Forget every turn since then whose plain data *is_meant*, and the parts only they used; how many went."""
+        with self._lock:
+            verdicts: dict[str, bool] = {}
+            doomed = []
+            for path in reversed(self._records()):
+                verdict = self._has_words(path, is_meant, since, verdicts)
+                if verdict is None:
+                    break
+                doomed += [path] if verdict else []
+            for path in doomed:
+                remove_file(path)
+            if doomed:
+                self._count = None
+                self._sweep(grace_s=0.0)
+        return len(doomed)
+
+    def _has_words(
+        self, path: Path, is_meant: Callable[[object], bool], since: datetime, verdicts: dict[str, bool]
+    ) -> bool | None:
+        """Whether the record at *path*, or a part of it, is meant; a torn one counts as yes. None: it is older."""
+        try:
+            plain = read_packed(path)
+            if datetime.fromisoformat(plain["clock_iso"]) < since:
+                return None
+            if is_meant([plain["request"], plain["dropped"], plain["directives"]]):
+                return True
+            for name in plain["kept"]:
+                if name not in verdicts:
+                    verdicts[name] = is_meant(read_packed(self._files.object_path(name)))
+                if verdicts[name]:
+                    return True
+        except (*UNREADABLE, FamiliarError):
+            return True
+        return False
 
     def _speaks_of(self, path: Path, author: Author, verdicts: dict[str, bool]) -> bool:
         """Whether the record at *path*, or a part of it, mentions *author*; a torn one counts as yes."""

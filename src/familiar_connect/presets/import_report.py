@@ -146,7 +146,7 @@ def report_on(preset: Preset, *, fidelity: PresetFidelity = PresetFidelity.with_
         unapplied=preset.unapplied,
         connections=preset.connections,
         regex_scripts=preset.regex_scripts,
-        regex_summary=summarize_scripts(preset.scripts, preset.regex_scripts),
+        regex_summary=summarize_scripts(preset.scripts, preset.regex_scripts, active="usable"),
         extensions=preset.extensions,
         random_above_dialogue=tuple(node.name for node in _above_dialogue(nodes) if has_choice(node.content)),
         templates=tuple(node.name for node in spoken if "<%" in node.content),

@@ -1,20 +1,23 @@
 """RegexStore: a familiar's own regex scripts and the owner's switches, in one file beside its settings.
 
 `regex.json` holds `scripts`, in SillyTavern's own form, and `switched`: which scripts of the card, of presets or of
-the owner are on or off whatever they say themselves, as `"card: NAME": false`. Calls block: async code runs them in a
-thread.
+the owner are on or off whatever they say themselves, as `"card: NAME": false`. The file travels with the folder, so
+what it switches on runs only if the owner allowed it besides. Calls block: async code runs them in a thread.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
-from familiar_connect.errors import PresetError
+from familiar_connect.errors import ConfigError, PresetError
 from familiar_connect.presets.regex_scripts import MAX_SCRIPTS, read_scripts
 from familiar_connect.presets.types import RegexScript
 from familiar_connect.support.files import atomic_write
@@ -25,16 +28,40 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 4 * 1024 * 1024
 
 
+class ScriptConsent(Protocol):
+    """Knows which scripts the owner allowed."""
+
+    def allows_script(self, fingerprint: str) -> bool: ...
+
+
+@lru_cache(maxsize=MAX_SCRIPTS * 2)
+def script_fingerprint(script: RegexScript) -> str:
+    """What *script* does, whatever it is called and wherever it comes from: another one is to be allowed anew."""
+    does = (
+        script.find,
+        script.replacement,
+        script.trims,
+        sorted(script.placements),
+        script.is_display_only,
+        script.is_prompt_only,
+        script.substitution,
+        script.min_depth,
+        script.max_depth,
+    )
+    return hashlib.sha256(json.dumps(does).encode("utf-8")).hexdigest()
+
+
 def script_key(script: RegexScript) -> str:
     """How a script is named among the switches."""
     return f"{script.origin}: {script.name}"
 
 
 class RegexStore:
-    """The file at *path*; one that is not there says nothing."""
+    """The file at *path*; one that is not there says nothing. No script runs that *consent* does not allow."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, consent: ScriptConsent) -> None:
         self._path = path
+        self._consent = consent
         self._known: tuple[tuple[int, ...], Mapping[str, object]] = ((), {})
 
     def in_force(self, card: Sequence[RegexScript], preset: Sequence[RegexScript] = ()) -> tuple[RegexScript, ...]:
@@ -46,7 +73,7 @@ class RegexStore:
             return self.list(card, preset)
         except PresetError as error:
             logger.warning("regex scripts of the owner are left out", extra={"reason": str(error)})
-            return (*card, *preset)
+            return tuple(map(self._hold_back, (*card, *preset)))
 
     def list(self, card: Sequence[RegexScript], preset: Sequence[RegexScript] = ()) -> tuple[RegexScript, ...]:
         """As `in_force`; `PresetError` where the file cannot be read."""
@@ -54,7 +81,7 @@ class RegexStore:
         switched = found.get("switched")
         switches = switched if isinstance(switched, dict) else {}
         scripts = (*read_scripts(found.get("scripts"), origin="own"), *card, *preset)
-        return tuple(_switch(script, switches.get(script_key(script))) for script in scripts)
+        return tuple(self._hold_back(_switch(script, switches.get(script_key(script)))) for script in scripts)
 
     def add(self, listed: Iterable[Mapping[str, object]]) -> int:
         """Keep these scripts as the owner's own, behind those there are; how many."""
@@ -73,6 +100,19 @@ class RegexStore:
         switched = found.get("switched")
         switches = dict(switched) if isinstance(switched, dict) else {}
         self._write({**found, "switched": {**switches, script_key(script): on}})
+
+    def _hold_back(self, script: RegexScript) -> RegexScript:
+        """*script*, off where it is on and the owner has not allowed it."""
+        if script.is_off or self._is_allowed(script):
+            return script
+        return replace(script, is_off=True, is_waiting=True)
+
+    def _is_allowed(self, script: RegexScript) -> bool:
+        try:
+            return self._consent.allows_script(script_fingerprint(script))
+        except ConfigError as error:
+            logger.warning("what the owner allowed cannot be read", extra={"reason": str(error)})
+            return False
 
     def _read(self) -> Mapping[str, object]:
         try:

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from familiar_connect.presets.regex_scripts import PLACEMENT_NAMES, parts_without_effect, script_problem
+from familiar_connect.presets.regex_scripts import (
+    PLACEMENT_NAMES,
+    USED_PLACEMENTS,
+    parts_without_effect,
+    script_problem,
+)
 from familiar_connect.presets.types import RegexScript
+from familiar_connect.support.text import one_line, truncate_chars
+
+SHOWN_CHARS = 160
+"""Of a pattern or a replacement, in a question about it."""
 
 
-def summarize_scripts(scripts: Sequence[RegexScript], total: int | None = None, *, familiar_id: str = "") -> str:
-    """How many there are, run, are off, cannot be run and have no effect here; *total*: those of the file."""
+def summarize_scripts(
+    scripts: Sequence[RegexScript], total: int | None = None, *, familiar_id: str = "", active: str = "on"
+) -> str:
+    """How many there are, run, are off, cannot be run and have no effect here; *total*: those of the file.
+
+    *active* is the word for those that run, where nobody knows yet whether the owner allows them.
+    """
     total = len(scripts) if total is None else total
-    off = sum(script.is_off for script in scripts)
-    refused = [script for script in scripts if not script.is_off and script_problem(script) is not None]
-    idle = [script for script in scripts if not script.is_off and script not in refused and is_without_effect(script)]
-    facts = [f"{on} on"] if (on := len(scripts) - off - len(refused) - len(idle)) else []
+    live = [script for script in scripts if not script.is_off or script.is_waiting]
+    off = len(scripts) - len(live)
+    refused = [script for script in live if script_problem(script) is not None]
+    idle = [script for script in live if script not in refused and is_without_effect(script)]
+    waiting = sum(script.is_waiting and script not in refused and script not in idle for script in live)
+    on = len(live) - waiting - len(refused) - len(idle)
+    facts = [f"{on} {active}"] if on else []
+    if waiting:
+        facts.append(f"{waiting} off until you allow {'it' if waiting == 1 else 'them'}")
     if off:
         facts.append(f"{off} off")
     if refused:
@@ -30,9 +49,11 @@ def summarize_scripts(scripts: Sequence[RegexScript], total: int | None = None, 
 
 def script_state(script: RegexScript) -> str:
     """What becomes of *script* in one or two words: whether it is on, and whether that means anything."""
-    if script.is_off:
+    if script.is_off and not script.is_waiting:
         return "off"
-    return "cannot run" if script_problem(script) is not None else "no effect" if is_without_effect(script) else "on"
+    if script_problem(script) is not None:
+        return "cannot run"
+    return "no effect" if is_without_effect(script) else "not allowed" if script.is_waiting else "on"
 
 
 def is_without_effect(script: RegexScript) -> bool:
@@ -62,6 +83,23 @@ def describe_script(script: RegexScript) -> str:
     if is_without_effect(script):
         return f"{what}, {changes}{depth}; without effect here"
     return f"{what}, {changes}{depth}"
+
+
+def explain_script(script: RegexScript) -> str:
+    """In plain words what *script* would do: its name, where it acts, what it finds and what it puts there."""
+    what = ", ".join(PLACEMENT_NAMES[at] for at in script.placements if at in USED_PLACEMENTS) or "nothing"
+    if script.is_display_only and script.is_prompt_only:
+        where = "as it is posted and as the model reads it"
+    elif script.is_display_only:
+        where = "as it is posted"
+    else:
+        where = "as the model reads it" if script.is_prompt_only else "in prompts, in the chat and in exports"
+    puts = f"puts {_quote(script.replacement)} there" if script.replacement else "takes it out"
+    return f"{script.name}: changes {what} ({where}); finds {_quote(script.find)} and {puts}"
+
+
+def _quote(text: str) -> str:
+    return f"`{truncate_chars(one_line(text), SHOWN_CHARS)}`"
 
 
 def _names(scripts: Sequence[RegexScript]) -> str:

@@ -113,6 +113,8 @@ class RegexScript:
     """How far from the end of the chat a message may be; 0 is the last."""
     origin: str = "own"
     """`own`, `card` or `preset`."""
+    is_waiting: bool = False
+    """Off only because the owner has not allowed it yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.rehearsal.models import ModelCall
+from familiar_connect.rehearsal.said_pattern import explain_no_match
 from familiar_connect.rehearsal.types import Expectation
 from familiar_connect.rehearsal.world import Reply
 from familiar_connect.support.no_follow import load_bytes
@@ -37,7 +38,8 @@ class Evidence:
         """The calls made for the last reply; where nothing was said, those of the last turn, or whatever was asked."""
         last = self.last_reply
         turns = [call.turn for call in self.calls if call.turn is not None]
-        turn = last.turn if last is not None else turns[-1] if turns else None
+        # One that was said anew, as `/regenerate` does, is told apart from its turn: that turn is the last.
+        turn = last.turn if last is not None and last.turn is not None else turns[-1] if turns else None
         return self.calls_for(turn) if turn is not None else list(self.calls)
 
 
@@ -64,8 +66,8 @@ def _check_reply(expected: Expectation, evidence: Evidence) -> Iterable[str]:
         return
     if last is None:
         yield "said_matches: nothing was said"
-    elif re.search(expected.said_matches, last.text) is None:
-        yield f"said_matches: {expected.said_matches!r} does not match {_short(last.text)!r}"
+    elif (problem := explain_no_match(expected.said_matches, last.text)) is not None:
+        yield f"said_matches: {expected.said_matches!r} {problem} {_short(last.text)!r}"
 
 
 def _check_words(expected: Expectation, evidence: Evidence) -> Iterable[str]:
@@ -130,3 +132,9 @@ def _around(text: str, word: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+def withheld_sources(trace: TurnTrace) -> list[str]:
+    """Sources that the place of a turn was not to hear."""
+    notes = trace.fact("withheld") or ()
+    return [str(note["source"]) if isinstance(note, Mapping) else str(note) for note in notes]

@@ -13,16 +13,21 @@ from familiar_connect.chat.transcript_file import parse_attachment, parse_forwar
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.errors import ConfigError
 from familiar_connect.identity import Author
+from familiar_connect.rehearsal.parse_rules import check_names
 from familiar_connect.rehearsal.types import (
     OWNER,
     Action,
     ChangeFile,
     ChangeMembers,
+    ChangeRoles,
+    ChangeRules,
     ChangeVisibility,
     Edit,
     Expect,
     Expectation,
+    Kick,
     PlaceSetup,
+    Proxy,
     React,
     RehearsalPerson,
     Say,
@@ -59,9 +64,15 @@ MAX_PATTERN_CHARS = 1_000
 class StepParser:
     """Reads steps; knows who and which places there are."""
 
-    def __init__(self, people: Mapping[str, RehearsalPerson], places: Mapping[str, PlaceSetup]) -> None:
+    def __init__(
+        self,
+        people: Mapping[str, RehearsalPerson],
+        places: Mapping[str, PlaceSetup],
+        roles: Collection[str] = (),
+    ) -> None:
         self._people = people
         self._places = places
+        self._roles = roles
         self._parsers: dict[str, tuple[tuple[str, ...], Callable[[JsonObject, int], Action]]] = {
             "edit": (("edit", "in", "by", "say"), self._edit),
             "delete": (("delete", "in", "by"), self._delete),
@@ -72,16 +83,22 @@ class StepParser:
             "leave": (("leave", "in", "by"), self._leave),
             "hide": (("hide", "members"), self._hide),
             "open": (("open",), self._open),
+            "kick": (("kick", "from"), self._kick),
+            "allow": (("allow", "in"), self._allow),
+            "deny": (("deny", "in"), self._deny),
+            "roles": (("roles",), self._change_roles),
             "write_up": (("write_up",), self._write_up),
             "tidy": (("tidy",), self._tidy),
             "restart": (("restart",), self._restart),
             "expect": (("expect",), self._expect),
+            "proxy": (("proxy", "say", "in", "by", "id", "mention", "reply_to"), self._proxy),
             "say": (_SAY_KEYS, self._say),
         }
 
     def parse(self, part: JsonObject, number: int) -> Action:
         """The action of the step *part*, the *number*th of its file."""
-        kinds = [kind for kind in self._parsers if kind in part.data and (kind != "say" or "edit" not in part.data)]
+        others = part.data.keys() & {"edit", "proxy"}
+        kinds = [kind for kind in self._parsers if kind in part.data and (kind != "say" or not others)]
         if len(kinds) != 1:
             found = f"has {' and '.join(kinds)}" if kinds else "says not what happens"
             near = next((word for key in part.data for word in _near(key, self._parsers)), None)
@@ -118,7 +135,13 @@ class StepParser:
 
     # What people do
 
-    def _say(self, part: JsonObject, number: int) -> Action:
+    def _proxy(self, part: JsonObject, number: int) -> Action:
+        place = self._places[self._place(part)]
+        if place.platform != "discord" or place.is_dm:
+            raise ConfigError(f"{part.where}: `proxy` is only for a Discord channel; {place.key} is none")
+        return Proxy(say=self._say(part, number), name=part.require_text("proxy"))
+
+    def _say(self, part: JsonObject, number: int) -> Say:
         place = self._place(part)
         hook = part.part("webhook")
         text = part.text("say")
@@ -214,6 +237,43 @@ class StepParser:
 
     def _open(self, part: JsonObject, number: int) -> Action:
         return ChangeVisibility(place=self._place(part, "open"), hides=False)
+
+    def _kick(self, part: JsonObject, number: int) -> Action:
+        server = part.text("from")
+        ids = {place.server_name: place.server_id for place in self._places.values() if place.server_id is not None}
+        if server is not None and server not in ids:
+            hint = f"there are {', '.join(str(name) for name in ids)}" if ids else "no place has a `server`"
+            raise ConfigError(f"{part.where}: `from` names no server: {server[:60]!r}; {hint}")
+        return Kick(person=self._person(part, "kick"), server_id=ids[server] if server is not None else None)
+
+    def _allow(self, part: JsonObject, number: int) -> Action:
+        return self._rules(part, "allow", allows=True)
+
+    def _deny(self, part: JsonObject, number: int) -> Action:
+        return self._rules(part, "deny", allows=False)
+
+    def _rules(self, part: JsonObject, key: str, *, allows: bool) -> Action:
+        place = self._places[self._place(part)]
+        if place.is_dm or place.is_thread or place.platform != "discord":
+            raise ConfigError(f"{part.where}: `{key}` is only for a channel of a Discord server; {place.key} is none")
+        names = _words(part, key)
+        check_names(f"{part.where}: {key}", names, self._people, self._roles)
+        return ChangeRules(place=place.key, names=names, allows=allows)
+
+    def _change_roles(self, part: JsonObject, number: int) -> Action:
+        """`{"roles": {person: [role]}}`."""
+        named = part.part("roles")
+        if named is None or not named.data:
+            raise ConfigError(f"{part.where}: `roles` names nobody; write a person and a list of their roles")
+        changed = {person: named.texts(person) for person in named.data}
+        for person, roles in changed.items():
+            if person not in self._people:
+                raise ConfigError(f"{named.where}: there is no {person[:60]!r}; name them under `people`")
+            if unknown := [role for role in roles if role not in self._roles]:
+                near = _near(unknown[0], self._roles)
+                hint = f"did you mean {near[0]!r}?" if near else "give it to a person or a place first"
+                raise ConfigError(f"{named.where}: there is no role {unknown[0][:60]!r}; {hint}")
+        return ChangeRoles(roles=changed)
 
     # What the program does
 

@@ -7,7 +7,6 @@ goes on in the background comes to its end before the next step.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -17,29 +16,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config import load_character_config
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.conversation.message_edits import MessageEditHandler
+from familiar_connect.config.load import load_allowed_config
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.rehearsal.expectations import Evidence, check_expectation
+from familiar_connect.platforms.discord.channel_readers import ChannelReaders
+from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall
+from familiar_connect.rehearsal.owner_files import change_file
+from familiar_connect.rehearsal.place import RehearsalPlace, rehearsal_place
 from familiar_connect.rehearsal.types import (
     OWNER,
+    Change,
     ChangeFile,
     ChangeMembers,
+    ChangeRoles,
+    ChangeRules,
     ChangeVisibility,
     Edit,
     Expect,
     Expectation,
     Hear,
+    Kick,
+    Proxy,
     React,
     Say,
     SearchExpectation,
@@ -47,12 +53,11 @@ from familiar_connect.rehearsal.types import (
     Step,
     Upkeep,
 )
-from familiar_connect.rehearsal.world import Notice, RehearsalPlace, RehearsalWorld, Reply
+from familiar_connect.rehearsal.world import Notice, RehearsalWorld, Reply
 from familiar_connect.slash.command import SlashContext, SlashPlace
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.no_follow import make_folder, open_file, remove_file
 from familiar_connect.support.simulated_time import SimulatedLoop
 from familiar_connect.tools.search_memory import SearchMemoryTool
 
@@ -110,6 +115,7 @@ class Player:
         self._profile = profile
         self._rng = random.Random(seed)
         self._familiar: Familiar | None = None
+        self._readers: tuple[Familiar, ChannelReaders] | None = None
         self._ends = ExitStack()
         """What ends with the familiar that is open."""
         self._seen_traces: set[str] = set()
@@ -146,9 +152,9 @@ class Player:
     # Opening and closing
 
     async def _open(self) -> Familiar:
-        config = await off_loop(
-            load_character_config, FamiliarFolder(self._root).settings_file, defaults_path=self._profile
-        )
+        folder = FamiliarFolder(self._root)
+        consent = OwnerConsent(folder.home.root, self._root.name)
+        config = await off_loop(load_allowed_config, folder.settings_file, consent, defaults_path=self._profile)
         familiar = Familiar.from_config(
             self._root,
             replace(config, discord=replace(config.discord, dms="everyone")),
@@ -157,6 +163,7 @@ class Player:
             clock=self._world.clock,
             fetches_media=False,
             rng=self._rng,
+            consent=consent,
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
         for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
@@ -172,7 +179,13 @@ class Player:
         if setup is None:
             return None
         PLACE.set(setup.key)
-        return RehearsalPlace(self._world, setup, familiar)
+        return rehearsal_place(self._world, setup, familiar, self._readers_for(familiar))
+
+    def _readers_for(self, familiar: Familiar) -> ChannelReaders:
+        """Who can read what, as this run of the familiar knows it."""
+        if self._readers is None or self._readers[0] is not familiar:
+            self._readers = familiar, ChannelReaders(familiar.history_store, familiar.id)
+        return self._readers[1]
 
     def _is_owner(self, author: Author) -> bool:
         return author.user_id == self._rehearsal.people[OWNER].user_id
@@ -250,10 +263,9 @@ class Player:
         action = result.step.action
         match action:
             case Say():
-                message = self._world.message_of(action, result.step.at)
-                with self._about(action.place):
-                    heard = await self.familiar.intake.receive(message, self.place(action.place))
-                result.note = heard.value
+                result.note = await self._say(action, result.step)
+            case Proxy():
+                await self._proxy(action, result)
             case Hear():
                 await self._hear(action)
             case Edit():
@@ -264,28 +276,65 @@ class Player:
                     result.failed.append(f"there is no {action.target!r} in {action.place} to react to")
             case Slash():
                 await self._slash(action, result)
+            case ChangeFile() | ChangeMembers() | ChangeVisibility() | ChangeRules() | ChangeRoles() | Kick():
+                await self._change(action, result)
+            case Upkeep():
+                await self._upkeep(action, result)
+            case Expect():
+                result.failed += await self._check(action.expectation)
+
+    async def _say(self, say: Say, step: Step) -> str:
+        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.discord.webhooks)
+        with self._about(say.place):
+            heard = await self.familiar.intake.receive(message, self.place(say.place))
+        return heard.value
+
+    async def _proxy(self, action: Proxy, result: StepResult) -> None:
+        """What was said is heard, is gone, and comes again from a webhook, as PluralKit does it."""
+        await self._say(action.say, result.step)
+        said = action.say
+        await self._edit(Edit(place=said.place, target=said.message_id, text=None), result)
+        result.note = await self._say(self._world.twin_of(action), result.step)
+
+    async def _change(self, action: Change, result: StepResult) -> None:
+        """The owner changes a file, or a server changes who can read what."""
+        world = self._world
+        match action:
             case ChangeFile():
                 try:
                     await off_loop(change_file, self._root, action)
                 except OSError as error:
                     result.failed.append(f"{action.path} cannot be changed ({error.strerror})")
             case ChangeMembers():
-                self._world.change_members(action.place, action.person, joins=action.joins)
+                world.change_members(action.place, action.person, joins=action.joins)
             case ChangeVisibility():
-                self._world.change_visibility(action.place, hides=action.hides, members=action.members)
-                if action.hides:
-                    await self._tell_hidden(action.place)
-            case Upkeep():
-                await self._upkeep(action, result)
-            case Expect():
-                result.failed += await self._check(action.expectation)
+                world.change_visibility(action.place, hides=action.hides, members=action.members)
+            case ChangeRules():
+                change = world.servers.allow if action.allows else world.servers.deny
+                change(action.place, action.names)
+            case ChangeRoles():
+                world.servers.set_roles(action.roles)
+            case Kick():
+                ids = world.servers_of(action.person) if action.server_id is None else {action.server_id}
+                for server_id in ids:
+                    world.servers.leave(server_id, action.person)
+        if not isinstance(action, ChangeFile):
+            await self._tell_changes()
 
-    async def _tell_hidden(self, key: str) -> None:
-        """Say that a place is hidden now, as a platform's event would."""
-        setup = self._rehearsal.places[key]
-        await self.familiar.intake.on_channel_hidden(
-            setup.channel_id, platform=setup.platform, guild_id=setup.server_id
-        )
+    async def _tell_changes(self) -> None:
+        """Say what is different on the servers, as a platform's events would."""
+        world, readers = self._world, self._readers_for(self.familiar)
+        world.view.refresh(world.clock.now())
+        hooks = readers.hooks(lambda server_id: None)
+        for guild in world.view.guilds:
+            hooks["GUILD_ROLE_UPDATE"]({"guild_id": guild.id})
+            hooks["GUILD_MEMBERS_CHUNK"]({"guild_id": guild.id})
+        for key, setup in self._rehearsal.places.items():
+            if world.is_hidden(key):
+                rules = readers.fingerprint_of(world.view.channel(key))
+                await self.familiar.intake.on_channel_hidden(
+                    setup.channel_id, platform=setup.platform, guild_id=setup.server_id, rules=rules
+                )
 
     @contextmanager
     def _about(self, place: str) -> Iterator[None]:
@@ -297,7 +346,9 @@ class Player:
             PLACE.reset(before)
 
     def place(self, key: str) -> RehearsalPlace:
-        return RehearsalPlace(self._world, self._rehearsal.places[key], self.familiar)
+        return rehearsal_place(
+            self._world, self._rehearsal.places[key], self.familiar, self._readers_for(self.familiar)
+        )
 
     async def _hear(self, action: Hear) -> None:
         """A message of a conversation file: stored, and answered only where it is the last."""
@@ -336,9 +387,7 @@ class Player:
             result.failed.append(f"there is no message {action.target!r} in {action.place} to change")
             return
         revised = self._world.revise(action.place, message, action.text)
-        familiar = self.familiar
-        edits = MessageEdits(familiar.history_store, familiar.id, clock=self._world.clock)
-        handler = MessageEditHandler(edits, familiar.stores.privacy, familiar.intake.revise)
+        handler = self.familiar.reply_path.message_edits
         if action.text is None:
             await handler.on_delete(message.channel_id, [message.message_id])
         else:
@@ -445,21 +494,3 @@ class Player:
         _, request = await familiar.reply_path.turns.request_for(exchange, self.place(key), seed=0)
         tool = SearchMemoryTool(index.retriever, request, familiar.stores.privacy, familiar.stores.audiences)
         return (await tool.run({"query": query})).as_text()
-
-
-def withheld_sources(trace: TurnTrace) -> list[str]:
-    """Sources that the place of a turn was not to hear."""
-    notes = trace.fact("withheld") or ()
-    return [str(note["source"]) if isinstance(note, Mapping) else str(note) for note in notes]
-
-
-def change_file(root: Path, action: ChangeFile) -> None:
-    """Change a file as its owner would with an editor."""
-    path = root / action.path
-    if action.how == "remove":
-        remove_file(path)
-        return
-    make_folder(path.parent)
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if action.how == "write" else os.O_APPEND)
-    with os.fdopen(open_file(path, flags), "wb") as file:
-        file.write(action.text.encode("utf-8"))

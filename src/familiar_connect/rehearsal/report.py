@@ -10,10 +10,14 @@ from familiar_connect.rehearsal.player import StepResult
 from familiar_connect.rehearsal.types import (
     ChangeFile,
     ChangeMembers,
+    ChangeRoles,
+    ChangeRules,
     ChangeVisibility,
     Edit,
     Expect,
     Hear,
+    Kick,
+    Proxy,
     React,
     Rehearsal,
     Say,
@@ -102,7 +106,21 @@ def _told(step: Step, rehearsal: Rehearsal) -> str:
             return f"[{action.place}] {name_of(action.person)} {'joins' if action.joins else 'leaves'}"
         case ChangeVisibility():
             return f"[{action.place}] is {'hidden' if action.hides else 'open to everybody'} now"
+        case Proxy():
+            return f"[{action.place}] {name_of(action.say.person)}, as {action.name}: {action.say.text}"
+        case ChangeRules():
+            return f"[{action.place}] {', '.join(action.names)} can{'' if action.allows else 'not'} read it now"
+        case ChangeRoles():
+            each = (f"{name_of(person)}: {', '.join(roles) or 'none'}" for person, roles in action.roles.items())
+            return f"roles are {'; '.join(each)} now"
+        case Kick():
+            return f"{name_of(action.person)} is thrown off {_server_name(rehearsal, action.server_id)}"
         case Upkeep():
             return _UPKEEP[action.what]
         case Expect():
             return "expected"
+
+
+def _server_name(rehearsal: Rehearsal, server_id: int | None) -> str:
+    named = (place.server_name for place in rehearsal.places.values() if place.server_id == server_id)
+    return (next(named, None) if server_id is not None else None) or "every server"

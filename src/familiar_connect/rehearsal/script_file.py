@@ -17,6 +17,7 @@ from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, Transcript, parse_transcript
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.errors import ConfigError
+from familiar_connect.rehearsal.parse_rules import check_rules, list_roles
 from familiar_connect.rehearsal.parse_steps import StepParser
 from familiar_connect.rehearsal.types import (
     OWNER,
@@ -41,8 +42,11 @@ CONVERSATION_PLACE = "here"
 
 _TOP_KEYS = ("familiar", "people", "places", "models", "steps")
 _FAMILIAR_KEYS = ("name", "card", "base", "settings", "memory")
-_PERSON_KEYS = ("name", "username", "id")
-_PLACE_KEYS = ("kind", "platform", "server", "name", "id", "hidden", "members", "parent", "topic")
+_PERSON_KEYS = ("name", "username", "id", "roles")
+_PLACE_KEYS = (
+    *("kind", "platform", "server", "name", "id", "hidden", "members", "parent", "topic"),
+    *("except", "roles", "allow", "deny", "age_restricted"),
+)
 _ANSWER_KEYS = ("say", "when", "times", "delay_s", "fails", "silent", "tool", "arguments")
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
@@ -61,7 +65,7 @@ def parse_rehearsal(data: object, name: str = "rehearsal", *, folder: Path = Pat
     top.check_keys(_TOP_KEYS)
     people = _people(top)
     places = _places(top, people)
-    parser = StepParser(people, places)
+    parser = StepParser(people, places, list_roles(people, places))
     steps = tuple(_steps(top, parser))
     if not steps:
         raise ConfigError(f"{name}: holds no steps; list at least one under `steps`")
@@ -99,7 +103,9 @@ def _people(top: JsonObject) -> dict[str, RehearsalPerson]:
         part.check_keys(_PERSON_KEYS)
         given = part.text("id") or ("1" if key == OWNER else str(FIRST_PERSON + number))
         name = part.text("name") or ("Owner" if key == OWNER else key)
-        people[key] = RehearsalPerson(key=key, user_id=given, name=name, username=part.text("username"))
+        people[key] = RehearsalPerson(
+            key=key, user_id=given, name=name, username=part.text("username"), roles=part.texts("roles")
+        )
     _check_unique(f"{top.where}: people", {key: person.user_id for key, person in people.items()})
     return people
 
@@ -110,6 +116,9 @@ def _places(top: JsonObject, people: dict[str, RehearsalPerson]) -> dict[str, Pl
     for number, (key, part) in enumerate(top.objects("places").items()):
         part.check_keys(_PLACE_KEYS)
         places[key] = _place(key, part, FIRST_PLACE + number, people, servers)
+    roles = list_roles(people, places)
+    for key, part in top.objects("places").items():
+        check_rules(part, places[key], people, roles)
     if not places:
         raise ConfigError(f"{top.where}: names no places; add one under `places`")
     _check_unique(f"{top.where}: places", {key: str(place.channel_id) for key, place in places.items()})
@@ -145,7 +154,21 @@ def _place(
         topic=part.text("topic"),
         is_hidden=hidden,
         members=members or everyone,
+        roles=_roles(part, people),
+        allowed=part.texts("allow"),
+        denied=(*part.texts("deny"), *part.texts("except")),
+        is_age_restricted=part.flag("age_restricted"),
     )
+
+
+def _roles(part: JsonObject, people: dict[str, RehearsalPerson]) -> dict[str, tuple[str, ...]]:
+    """Role → who has it."""
+    named = part.part("roles")
+    found = {role: named.texts(role) for role in named.data} if named is not None else {}
+    for role, holders in found.items():
+        for person in holders:
+            _check_name(f"{part.where}: roles.{role}", person, people, "people")
+    return found
 
 
 def _number_of(part: JsonObject, key: str) -> int | None:

@@ -15,6 +15,8 @@ from familiar_connect.identity import Author, PrivacyLevel
 
 OWNER = "owner"
 """Key of the person who runs the familiar; the same human on every platform."""
+EVERYBODY = "everyone"
+"""Stands for everybody on a server, as the role of that name does."""
 LAST = "last"
 LAST_REPLY = "last reply"
 
@@ -40,6 +42,8 @@ class RehearsalPerson:
     user_id: str
     name: str
     username: str | None = None
+    roles: tuple[str, ...] = ()
+    """On every server they are on."""
 
     def on_platform(self, platform: str) -> Author:
         return Author(platform, self.user_id, self.username, self.name)
@@ -61,13 +65,24 @@ class PlaceSetup:
     topic: str | None = None
     is_hidden: bool = False
     members: tuple[str, ...] = ()
-    """Keys of the people who can read it."""
+    """Keys of the people who can read a hidden place or a direct message; of an open one, who is on its server."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name of a role → the people who have it."""
+    allowed: tuple[str, ...] = ()
+    """Who may read it besides: keys of people, names of roles, or everyone."""
+    denied: tuple[str, ...] = ()
+    """Who may not."""
+    is_age_restricted: bool = False
     scene: Scene | None = None
     """What is seen there, where a conversation file tells all of it."""
 
     @property
     def is_dm(self) -> bool:
         return self.kind in (ChannelKind.dm, ChannelKind.group_dm)
+
+    @property
+    def is_thread(self) -> bool:
+        return self.kind in (ChannelKind.thread, ChannelKind.forum_post)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +158,18 @@ class Say:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Proxy:
+    """Somebody says something, and PluralKit replaces it by a twin under another name."""
+
+    say: Say
+    name: str
+
+    @property
+    def place(self) -> str:
+        return self.say.place
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hear:
     """A message of a conversation file: heard, and only the last of them answered."""
 
@@ -202,6 +229,30 @@ class ChangeVisibility:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kick:
+    """Somebody leaves a server, or every one."""
+
+    person: str
+    server_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRules:
+    """People or roles are let into a place, or shut out of it."""
+
+    place: str
+    names: tuple[str, ...]
+    allows: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRoles:
+    """Somebody has these roles from now on, and no others."""
+
+    roles: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Upkeep:
     """Something the program does of its own, now."""
 
@@ -213,7 +264,8 @@ class Expect:
     expectation: Expectation
 
 
-Action = Say | Hear | Edit | React | Slash | ChangeFile | ChangeMembers | ChangeVisibility | Upkeep | Expect
+Change = ChangeFile | ChangeMembers | ChangeVisibility | ChangeRules | ChangeRoles | Kick
+Action = Say | Proxy | Hear | Edit | React | Slash | Change | Upkeep | Expect
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,31 +1,29 @@
 """RehearsalWorld: the places of a rehearsal as they are now: who can read them, what stands there, what was reacted to.
 
-It stands for the platform. `RehearsalPlace` is one channel of it as the familiar meets it.
+It stands for the platform; one channel of it as the familiar meets it is a `RehearsalPlace`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage, WebhookIdentity
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Scene
+from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.inbound import is_webhook_person, webhook_author
+from familiar_connect.rehearsal.discord_view import DiscordView
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
-from familiar_connect.rehearsal.types import LAST, LAST_REPLY, OWNER, PlaceSetup, Rehearsal, Say
-from familiar_connect.support.aio import off_loop
+from familiar_connect.rehearsal.servers import RehearsalServers
+from familiar_connect.rehearsal.types import LAST, LAST_REPLY, Proxy, Rehearsal, Say
 from familiar_connect.support.clock import Clock
 
 OWN_ID = "900"
 """The familiar's own account, on every platform."""
-LIMITS = {"discord": 2000, "twitch": 500, "terminal": 100_000}
-"""Characters of one message."""
-MAX_SPEAKERS = 30
+PLURALKIT = "466378653216014359"
+"""The application of PluralKit, which says what its members write under names of their own."""
 SPOKEN = (ChannelKind.voice, ChannelKind.stage)
 DECISION_SLOT = "interjection_decision"
 WRITER_SLOT = "memory_writer"
@@ -69,8 +67,10 @@ class RehearsalWorld:
         self.clock = clock
         self.replies: list[Reply] = []
         self.notices: list[Notice] = []
+        self.servers = RehearsalServers(rehearsal)
+        self.view = DiscordView(rehearsal, self.servers)
         self._members = {key: list(place.members) for key, place in rehearsal.places.items()}
-        self._hidden = {key for key, place in rehearsal.places.items() if place.is_hidden}
+        """Who reads the places that belong to no server."""
         self._messages: dict[str, list[InboundMessage]] = {key: [] for key in rehearsal.places}
         self._turns = 0
         self._decisions: dict[int, list[ModelCall]] = {}
@@ -80,69 +80,82 @@ class RehearsalWorld:
     # Who can read what
 
     def is_hidden(self, place: str) -> bool:
-        """Whether not everybody on the server can see the place, or the one its thread belongs to."""
-        parent = self.rehearsal.places[place].parent
-        return place in self._hidden or (parent in self.rehearsal.places and parent in self._hidden)
+        """Whether the rules of the place, or of the one its thread belongs to, let not everybody on the server in."""
+        return self._is_on_server(place) and not self.servers.read_rules(place).is_open
+
+    def _is_on_server(self, place: str) -> bool:
+        setup = self.rehearsal.places[place]
+        return setup.platform == "discord" and setup.server_id is not None and not setup.is_dm
 
     def members_of(self, place: str) -> list[str]:
         """Keys of those who can read the place now."""
-        return list(self._members[place])
+        return self.servers.readers(place) if self._is_on_server(place) else list(self._members[place])
 
     def servers_of(self, person: str) -> set[int]:
-        """Servers that *person* is on now: whoever left an open place of one has left it."""
-        servers: dict[int, set[bool]] = {}
-        open_ones = {place.server_id for key, place in self.rehearsal.places.items() if not self.is_hidden(key)}
-        for key, place in self.rehearsal.places.items():
-            if place.server_id is not None and not (self.is_hidden(key) and place.server_id in open_ones):
-                servers.setdefault(place.server_id, set()).add(person in self._members[key])
-        return {server for server, there in servers.items() if there == {True}}
+        """Servers that *person* is on now."""
+        return {server for server, people in self.servers.on_server.items() if person in people}
 
     def list_hidden_places(self, person: str) -> set[int]:
         """Channel ids of the hidden places that *person* can read now."""
         places = self.rehearsal.places.items()
         return {
-            place.channel_id
-            for key, place in places
-            if not place.is_dm and self.is_hidden(key) and person in self._members[key]
+            place.channel_id for key, place in places if self.is_hidden(key) and person in self.servers.readers(key)
         }
 
     def change_members(self, place: str, person: str, *, joins: bool) -> None:
-        members = self._members[place]
-        if joins and person not in members:
-            members.append(person)
-        elif not joins and person in members:
-            members.remove(person)
+        """Somebody is let into a hidden place or leaves it; who leaves an open one has left its server."""
+        setup = self.rehearsal.places[place]
+        if not self._is_on_server(place):
+            members = self._members[place]
+            if joins and person not in members:
+                members.append(person)
+            elif not joins and person in members:
+                members.remove(person)
+            return
+        if joins:
+            self.servers.join(setup.server_id or 0, person)
+        if not self.servers.rules[place].is_hidden:
+            if not joins:
+                self.servers.leave(setup.server_id or 0, person)
+        elif joins:
+            self.servers.allow(place, [person])
+        else:
+            self.servers.rules[place].allowed.discard(person)
+            if person in self.servers.readers(place):  # a role lets them in
+                self.servers.deny(place, [person])
 
     def change_visibility(self, place: str, *, hides: bool, members: Sequence[str] | None = None) -> None:
         """Hide a place, whose members stay unless told otherwise, or open it to everybody."""
         if hides:
-            self._hidden.add(place)
-            self._members[place] = list(members) if members is not None else self._members[place]
+            self.servers.hide(place, members if members is not None else self.members_of(place))
         else:
-            self._hidden.discard(place)
-            self._members[place] = list(self.rehearsal.people)
+            self.servers.open(place)
 
     def author(self, person: str, place: str) -> Author:
         return self.rehearsal.people[person].on_platform(self.rehearsal.places[place].platform)
 
     # What stands there
 
-    def message_of(self, say: Say, at: datetime) -> InboundMessage:
-        """What somebody says, as the platform would bring it. It stands in its place from now on."""
+    def message_of(self, say: Say, at: datetime, *, webhooks: str = "people") -> InboundMessage:
+        """What somebody says, as the platform would bring it. It stands in its place from now on.
+
+        *webhooks* says which of them are people, as the setting of that name does.
+        """
+        hook = _webhook_of(say)
         setup = self.rehearsal.places[say.place]
         answered = self.reference_to(say.place, say.reply_to) if say.reply_to is not None else None
         at_home = setup.platform == "terminal"
         message = InboundMessage(
             platform=setup.platform,
             channel_id=setup.channel_id,
-            author=self.author(say.person, say.place),
+            author=hook.bridge_user if hook and hook.bridge_user else self.author(say.person, say.place),
             text=say.text,
             timestamp=at,
             message_id=say.message_id,
             guild_id=setup.server_id if setup.platform == "discord" else None,
             is_mention=say.is_mention or at_home,
             is_reply_to_us=answered is not None and answered.is_self,
-            is_bot=say.webhook is not None,
+            is_bot=say.webhook is not None and not is_webhook_person(webhooks, say.webhook[1] or None),
             is_voice=say.is_voice or setup.kind in SPOKEN,
             is_dm=setup.is_dm,
             channel_name=setup.name,
@@ -150,15 +163,19 @@ class RehearsalWorld:
             forwards=say.forwards,
             attachments=say.attachments,
             stickers=say.stickers,
-            webhook=WebhookIdentity(webhook_id=say.webhook[1] or "webhook", name=say.webhook[0])
-            if say.webhook is not None
-            else None,
+            webhook=hook,
         )
         self.add_message(say.place, message)
         return message
 
     def add_message(self, place: str, message: InboundMessage) -> None:
         self._messages[place].append(message)
+
+    def twin_of(self, proxy: Proxy) -> Say:
+        """What PluralKit says in the place of what was said."""
+        return replace(
+            proxy.say, message_id=f"{proxy.say.message_id}-twin", webhook=(proxy.name, PLURALKIT), reply_to=None
+        )
 
     def find_message(self, place: str, target: str, person: str | None = None) -> InboundMessage | None:
         """The message *target* names: its id, or the last, of *person* where one is given."""
@@ -220,9 +237,7 @@ class RehearsalWorld:
             return stored
         return replace(
             stored,
-            reply_to=live.reply_to,
             reactions=live.reactions,
-            forwards=live.forwards,
             attachments=live.attachments,
             stickers=live.stickers,
             edited_at=live.edited_at,
@@ -265,116 +280,9 @@ def _with_reaction(reactions: Sequence[Reaction], emoji: str, by: Author) -> tup
     return (*(each for each in reactions if each.label != label), new)
 
 
-class RehearsalPlace:
-    """One place as the familiar meets it."""
-
-    streams = False
-
-    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar) -> None:
-        self._world = world
-        self._setup = setup
-        self._familiar = familiar
-        self.limit = LIMITS[setup.platform]
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
-
-    async def why_not_writable(self) -> str | None:
-        """Never closed. It is asked as a reply begins, so that all that follows is known to belong to that reply."""
-        TURN.set(self._world.begin_turn(self._setup.key))
+def _webhook_of(say: Say) -> WebhookIdentity | None:
+    if say.webhook is None:
         return None
-
-    async def send(self, text: str) -> None:
-        self._world.add_piece(self._setup.key, text)
-
-    async def notice(self, text: str) -> None:
-        self._world.notices.append(Notice(self._setup.key, text))
-
-    async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        """The stored messages, each with what the platform shows of it now."""
-        stored = StoredMessages(
-            self._familiar.history_store,
-            self._familiar.id,
-            self._setup.channel_id,
-            platform=self._setup.platform,
-            me=self._me,
-        )
-        return [self._world.as_shown(self._setup.key, message) for message in await stored.recent(limit)]
-
-    async def scene(self) -> Scene:
-        if self._setup.scene is not None:
-            return self._setup.scene
-        spoke = await off_loop(
-            self._familiar.history_store.recent_distinct_authors,
-            familiar_id=self._familiar.id,
-            channel_id=self._setup.channel_id,
-            limit=MAX_SPEAKERS,
-        )
-        speakers = tuple(spoke)
-        here = self.channel_context
-        if self._setup.is_dm or self._setup.platform != "discord":
-            return self._small_scene(here, speakers)
-        return Scene(
-            server_name=self._setup.server_name,
-            server_id=self._setup.server_id,
-            channel=here,
-            channel_topic=self._setup.topic,
-            participants=speakers,
-            members=tuple(Member(author=author) for author in speakers),
-            channels=self._channels(),
-            private_channel_ids=frozenset(p.channel_id for p in self._server() if self._world.is_hidden(p.key)),
-            is_hidden=self._world.is_hidden(self._setup.key),
-            me=self._me,
-            own_name=self._me.label,
-        )
-
-    def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
-        """The scene of a direct message, or of a platform that shows little."""
-        world, key = self._world, self._setup.key
-        scene = Scene(
-            channel=here,
-            participants=speakers or self._listeners(),
-            me=self._me,
-            own_name=self._me.label,
-            platform="twitch" if self._setup.platform == "twitch" else None,
-        )
-        people = world.members_of(key)
-        if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
-            return scene
-        return replace(
-            scene,
-            is_dm=True,
-            reader_keys=frozenset(world.author(person, key).canonical_key for person in people),
-            reader_server_ids=frozenset(set.intersection(*(world.servers_of(person) for person in people))),
-            reader_channel_ids=frozenset(set.intersection(*(world.list_hidden_places(person) for person in people))),
-        )
-
-    @property
-    def channel_context(self) -> ChannelContext:
-        setup = self._setup
-        if setup.is_dm and setup.platform == "discord":
-            listeners = self._listeners()
-            return ChannelContext(listeners[0].label if listeners else setup.name, setup.kind)
-        parent = self._world.rehearsal.places.get(setup.parent or "")
-        return ChannelContext(setup.name, setup.kind, parent.name if parent is not None else setup.parent)
-
-    @property
-    def _me(self) -> Author:
-        return self._world.me(self._setup.platform, self._familiar.name)
-
-    def _listeners(self) -> tuple[Author, ...]:
-        """Who reads here, the owner last."""
-        members = sorted(self._world.members_of(self._setup.key), key=lambda person: person == OWNER)
-        return tuple(self._world.author(person, self._setup.key) for person in members)
-
-    def _server(self) -> list[PlaceSetup]:
-        places = self._world.rehearsal.places.values()
-        return [place for place in places if place.server_id == self._setup.server_id and not place.is_dm]
-
-    def _channels(self) -> tuple[ChannelRef, ...]:
-        ids = {key: place.channel_id for key, place in self._world.rehearsal.places.items()}
-        return tuple(
-            ChannelRef(channel_id=each.channel_id, name=each.name, parent_id=ids.get(each.parent or ""))
-            for each in self._server()
-        )
+    name, application = say.webhook
+    webhook_id = application or "webhook"
+    return WebhookIdentity(webhook_id=webhook_id, name=name, bridge_user=webhook_author(name, webhook_id))

@@ -193,7 +193,7 @@ class ChatControls:
     async def set_turn_hidden(self, turn: HistoryTurn, *, is_hidden: bool) -> HistoryTurn:
         """Keep a line in the chat and out of every prompt, or let it back in."""
         await off_loop(self._versions.mark_turns, [turn.id], TurnMark.hidden if is_hidden else None)
-        self._on_change(turn.channel_id, turn.id, None if is_hidden else turn.content)
+        self._on_change(turn.channel_id, turn.id, None if is_hidden else turn.display_text)
         await self._correct_memory()
         return (await self._result(turn.id)).turn
 
@@ -217,9 +217,9 @@ class ChatControls:
     async def show(self, door: ControlDoor, turn: HistoryTurn) -> None:
         """Let the place show a reply as it reads now: in the messages it stands in, else anew."""
         if isinstance(door.place, RewritesPosts):
-            await self._rewrite(door.place, turn, turn.content)
+            await self._rewrite(door.place, turn, turn.display_text)
         else:
-            await door.place.send(turn.content)
+            await door.place.send(turn.display_text)
 
     async def _rewrite(self, place: RewritesPosts, turn: HistoryTurn, text: str) -> None:
         """Let the messages a reply stands in read *text*; while that is done, none is known to be the reply's."""

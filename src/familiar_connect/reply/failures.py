@@ -1,4 +1,4 @@
-"""short_reason: why there is no reply, in a few words that anybody in a channel may read."""
+"""Why there is no reply: in a few words that anybody in a channel may read, or whole for whoever can mend it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ _STATUS = {
     429: "the model's server is busy (429)",
 }
 _SERVER_FAILED = 500
+_NAMES_NO_FILE = (
+    ModelError,
+    ModelTimeoutError,
+    TurnDeadlineError,
+    EmptyReplyError,
+    SpendingLimitError,
+    PromptTooLongError,
+)
+"""Errors whose sentences are about models and settings, never about where the owner's files lie."""
 
 
 def short_reason(error: Exception) -> str:
@@ -47,6 +56,13 @@ def short_reason(error: Exception) -> str:
     if isinstance(error, ModelError):
         return "the model failed"
     return "there is no memory left for it" if is_out_of_memory(error) else "something of mine failed"
+
+
+def room_reason(error: Exception) -> str:
+    """What a room is told where nobody can be told apart: all of a model's trouble, of the rest no name of a file."""
+    if isinstance(error, _NAMES_NO_FILE) or not isinstance(error, FamiliarError):
+        return full_reason(error)
+    return f"{short_reason(error)}. `familiar doctor` says more."
 
 
 def full_reason(error: Exception) -> str:

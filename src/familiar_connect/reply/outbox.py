@@ -13,7 +13,11 @@ What is on disk at each moment, and what the next start makes of it if the progr
    left to do.
 
 The start itself goes through the same steps, so it may be ended at any of them. What is older than *fresh_s* is
-recorded as far as it was posted, and neither posted nor answered any more.
+recorded as far as it was posted, and neither posted nor answered any more: who asked is told.
+
+A place that cannot be asked what it shows (Twitch) has one step more: before a piece is posted its row says
+`doubtful`, and `posted` after. A piece that the next start finds doubtful is not posted again, for it may stand there
+already; who asked is told in one sentence that it may be missing.
 """
 
 from __future__ import annotations
@@ -24,24 +28,37 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 from familiar_connect.chat.message_parts import MessagePiece
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows, PieceState
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.reply.deliver import Sleep, send_with_retry
 from familiar_connect.reply.own_turn import alter_of, own_turn_facts
-from familiar_connect.reply.protocols import PostedMessage, PostsOnce, ReplyTarget, SpeaksAs
+from familiar_connect.reply.protocols import (
+    PostedMessage,
+    PostsAnswers,
+    PostsOnce,
+    ReplyTarget,
+    SpeaksAs,
+    TellsAsker,
+)
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
 FRESH_S = 900.0
+MAY_BE_MISSING = "I was stopped while I answered you. If you see no answer here, please ask again."
+CUT_OFF = "I was stopped in the middle of answering you, and too much time has passed to go on. Ask again if you like."
 
+OutboxPlace: TypeAlias = PostsOnce | PostsAnswers
+"""A place that a reply goes out at by the outbox."""
 T = TypeVar("T")
 
 
@@ -50,7 +67,7 @@ class OutgoingReply:
 
     streams = False
 
-    def __init__(self, rows: OutboxRows, familiar_id: str, reply: OutboxReply, place: PostsOnce) -> None:
+    def __init__(self, rows: OutboxRows, familiar_id: str, reply: OutboxReply, place: OutboxPlace) -> None:
         self._rows = rows
         self._familiar_id = familiar_id
         self.reply = reply
@@ -62,7 +79,7 @@ class OutgoingReply:
         self._target: Callable[[], ReplyTarget | None] = lambda: None
         self._decode: Callable[[str], str] = str
         self.limit = place.limit
-        self.edit_interval_s = place.edit_interval_s
+        self.edit_interval_s = place.edit_interval_s if isinstance(place, PostsOnce) else 0.0
 
     def address(self, target: Callable[[], ReplyTarget | None], decode: Callable[[str], str]) -> None:
         """Say what the first piece answers, asked when it is posted, and how what is posted reads in the history."""
@@ -79,6 +96,10 @@ class OutgoingReply:
         self._waiting += await off_loop(self._rows.plan, self._familiar_id, self.reply, pieces, first=self._count)
         self._count += len(pieces)
 
+    def keep_words(self, words: str, view: str | None) -> None:
+        """Know what the model wrote where scripts made what is posted; written down with the next pieces."""
+        self.reply = replace(self.reply, words=words, view=view)
+
     async def send(self, text: str) -> None:
         await self.post(text)
 
@@ -92,18 +113,21 @@ class OutgoingReply:
         self._doubtful.add(piece.id)
         try:
             target = self._target() if not self._posted else None
-            posted = await self._place.post_once(text, piece.nonce, target=target)
+            posted = await post_piece(self._rows, self._place, piece, target)
         except DeliveryError as failure:
             if not (failure.may_have_arrived or was_doubtful):
                 self._doubtful.discard(piece.id)
             raise
         self._doubtful.discard(piece.id)
         self._waiting.pop(0)
+        if posted is None:
+            return None
         self._posted.append(posted)
         await _mark_posted(self._rows, piece, posted)
         return posted.handle
 
     async def edit(self, posted: object, text: str) -> None:
+        assert isinstance(self._place, PostsOnce), "only what can be looked up again is edited"
         await self._place.edit(posted, text)
         self._posted = [replace(each, text=text) if each.handle is posted else each for each in self._posted]
 
@@ -114,8 +138,8 @@ class OutgoingReply:
 
     @property
     def doubtful(self) -> Collection[int]:
-        """Rows of which nobody knows whether they arrived."""
-        return tuple(self._doubtful)
+        """Rows of which nobody knows whether they arrived, and which can be looked up."""
+        return tuple(self._doubtful) if isinstance(self._place, PostsOnce) else ()
 
 
 class ReplyOutbox:
@@ -139,7 +163,7 @@ class ReplyOutbox:
 
     def begin(
         self,
-        place: PostsOnce,
+        place: OutboxPlace,
         *,
         channel_id: int,
         guild_id: int | None,
@@ -160,7 +184,7 @@ class ReplyOutbox:
         )
         return OutgoingReply(self._rows, self._familiar_id, reply, place)
 
-    async def recover(self, channel_id: int, place: PostsOnce) -> None:
+    async def recover(self, channel_id: int, place: OutboxPlace) -> None:
         """Finish what an earlier run left in a channel. `DeliveryError`: not now; what is left stays for later."""
         usual = place
         for reply, pieces in await off_loop(self._rows.leftovers, self._familiar_id, channel_id):
@@ -169,29 +193,62 @@ class ReplyOutbox:
                 spoken = usual.speak_as(persona)
                 place = spoken if isinstance(spoken, PostsOnce) else usual
             arrived = await self._find_arrived(reply, pieces, place)
-            rest = _not_posted(pieces, arrived) if self._is_fresh(reply) else []
-            for piece in rest:
-                target = await off_loop(self._target_of, reply) if not arrived else None
-                try:
-                    arrived[piece.id] = await self._insist(
-                        partial(place.post_once, piece.text, piece.nonce, target=target)
-                    )
-                except DeliveryError as failure:
-                    if failure.retryable:
-                        raise
-                    break  # it will never arrive: what did is recorded
-                await _mark_posted(self._rows, piece, arrived[piece.id])
+            rest = _not_posted(pieces, arrived)
+            is_unsure = not isinstance(place, PostsOnce) and _has_doubt(pieces)
+            is_cut = bool(arrived and rest) and not self._is_fresh(reply)
+            if self._is_fresh(reply):
+                await self._post_rest(reply, rest, place, arrived)
+            is_told = (is_unsure or is_cut) and await self._tell(reply, place, MAY_BE_MISSING if is_unsure else CUT_OFF)
             stand = [arrived[piece.id] for piece in pieces if piece.id in arrived]
-            await off_loop(self._record, reply, [MessagePiece(message_id=p.message_id, text=p.text) for p in stand])
+            said = [MessagePiece(message_id=p.message_id, text=p.text) for p in stand]
+            whole = reply if len(stand) == len(pieces) else replace(reply, words=None)
+            await off_loop(self._record, whole, said, is_settled=is_told)
             logger.info(
                 "a reply of an earlier run is finished",
-                extra={"channel_id": channel_id, "pieces": len(pieces), "arrived": len(arrived), "posted": len(rest)},
+                extra={"channel_id": channel_id, "pieces": len(pieces), "arrived": len(arrived), "told": is_told},
             )
 
+    async def _post_rest(
+        self, reply: OutboxReply, rest: Sequence[OutboxPiece], place: OutboxPlace, arrived: dict[int, PostedMessage]
+    ) -> None:
+        """Post what was not posted, each piece noted in *arrived* and written down."""
+        for piece in rest:
+            target = await off_loop(self._target_of, reply, place) if not arrived else None
+            try:
+                posted = await self._insist(partial(post_piece, self._rows, place, piece, target))
+            except DeliveryError as failure:
+                if failure.retryable:
+                    raise
+                return  # it will never arrive: what did is recorded
+            if posted is not None:
+                arrived[piece.id] = posted
+                await _mark_posted(self._rows, piece, posted)
+
+    async def _tell(self, reply: OutboxReply, place: OutboxPlace, sentence: str) -> bool:
+        """Tell who asked what became of their answer; False: nobody asked, or there is no way to tell them."""
+        asked = await off_loop(self._asked, reply)
+        if asked is None or not isinstance(place, TellsAsker):
+            return False
+        try:
+            await self._insist(partial(place.tell_asker, asked, sentence))
+        except DeliveryError as failure:
+            if failure.retryable:
+                raise
+            logger.warning("who asked could not be told", extra={"reason": str(failure)})
+        return True
+
+    def _asked(self, reply: OutboxReply) -> InboundMessage | None:
+        """The newest message that *reply* answers."""
+        turns = (self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=each) for each in reply.answers)
+        messages = [message_of_turn(turn) for turn in turns if turn is not None]
+        return next((each for each in reversed(messages) if each is not None), None)
+
     async def _find_arrived(
-        self, reply: OutboxReply, pieces: Sequence[OutboxPiece], place: PostsOnce
+        self, reply: OutboxReply, pieces: Sequence[OutboxPiece], place: OutboxPlace
     ) -> dict[int, PostedMessage]:
         """The pieces that stand in the channel, by their numbers; that they do is written down."""
+        if not isinstance(place, PostsOnce):
+            return find_posted(pieces, [], set())
         known = await off_loop(self._rows.platform_message_ids, self._familiar_id, reply.channel_id)
         after = await off_loop(self._newest_answered, reply)
         posts = await self._insist(partial(place.own_posts, after)) if after is not None else []
@@ -211,17 +268,19 @@ class ReplyOutbox:
         await send_with_retry(step, self._sleep)
         return found[0]
 
-    def _record(self, reply: OutboxReply, said: Sequence[MessagePiece]) -> None:
+    def _record(self, reply: OutboxReply, said: Sequence[MessagePiece], *, is_settled: bool) -> None:
         append = partial(self._append, reply, said) if any(piece.text.strip() for piece in said) else None
-        self._rows.finish(reply, append)
-        self._rows.drop_doubtful(reply)
+        self._rows.finish(reply, append, is_settled=is_settled)
 
     def _append(self, reply: OutboxReply, said: Sequence[MessagePiece]) -> HistoryTurn:
+        posted = "\n\n".join(piece.text for piece in said).strip()
+        view = None if reply.words is None else reply.view or posted
         return self._history.append_turn(
             familiar_id=self._familiar_id,
             channel_id=reply.channel_id,
             role="assistant",
-            content="\n\n".join(piece.text for piece in said).strip(),
+            content=posted if reply.words is None else reply.words,
+            view=view if view != reply.words else None,
             guild_id=reply.guild_id,
             mode=reply.mode,
             platform_message_id=said[0].message_id,
@@ -235,7 +294,12 @@ class ReplyOutbox:
         ids = [turn.platform_message_id for turn in turns if turn is not None and turn.platform_message_id]
         return max((each for each in ids if each.isdigit()), key=int, default=None)
 
-    def _target_of(self, reply: OutboxReply) -> ReplyTarget | None:
+    def _target_of(self, reply: OutboxReply, place: OutboxPlace) -> ReplyTarget | None:
+        """What a late reply is shown as the answer to; a chat that cannot be looked back at has moved on since."""
+        if not isinstance(place, PostsOnce):
+            asked = self._asked(reply)
+            named = asked.message_id if asked is not None else None
+            return ReplyTarget(message_id=named, newest_id=named, is_aimed=True) if named else None
         newest = self._newest_answered(reply)
         return ReplyTarget(message_id=newest, newest_id=newest) if newest is not None else None
 
@@ -274,10 +338,28 @@ def find_posted(
 
 def _not_posted(pieces: Sequence[OutboxPiece], arrived: Collection[int]) -> list[OutboxPiece]:
     """What is still to be posted: pieces after the last that arrived, unless the reply was given up."""
-    if any(piece.state is PieceState.doubtful for piece in pieces):
+    if _has_doubt(pieces):
         return []
     last = max((at for at, piece in enumerate(pieces) if piece.id in arrived), default=-1)
     return list(pieces[last + 1 :])
+
+
+def _has_doubt(pieces: Sequence[OutboxPiece]) -> bool:
+    return any(piece.state is PieceState.doubtful for piece in pieces)
+
+
+async def post_piece(
+    rows: OutboxRows, place: OutboxPlace, piece: OutboxPiece, target: ReplyTarget | None
+) -> PostedMessage | None:
+    """Post one piece; None: there was nothing in it to post.
+
+    Where nobody can look whether it arrived, that it was tried is on disk before.
+    """
+    if isinstance(place, PostsOnce):
+        return await place.post_once(piece.text, piece.nonce, target=target)
+    await off_loop(rows.mark_doubtful, piece.id)
+    message_id = await place.post_answer(piece.text, target=target)
+    return PostedMessage(message_id=message_id, text=piece.text) if message_id is not None else None
 
 
 async def _mark_posted(rows: OutboxRows, piece: OutboxPiece, posted: PostedMessage) -> None:

@@ -2,24 +2,18 @@
 
 A reply may begin with the handle of a message (`ref_2`): then it is aimed at that message, and the handle is taken
 off. Mentions and emojis become the platform's own marks.
-
-AddressedReply: one reply at a place that shows what is answered, but cannot be asked what it shows.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.context.types import Prompt
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.identity import Author
 from familiar_connect.reply.protocols import (
-    Delivery,
     Place,
     PostsAnswers,
     PostsOnce,
@@ -120,36 +114,3 @@ def target_of(exchange: Exchange) -> ReplyTarget | None:
     ids = [each.message.message_id for each in (chosen, known[-1]) if each.message and each.message.message_id]
     others = {each.author.canonical_key for each in known} - {chosen.author.canonical_key}
     return ReplyTarget(message_id=ids[0], newest_id=ids[-1], is_aimed=chosen is not known[-1] and bool(others))
-
-
-class AnsweringPlace(Delivery, PostsAnswers, Protocol):
-    """A place that an `AddressedReply` goes out by."""
-
-
-class AddressedReply:
-    """Sends the first piece as the answer to its message, and knows the ids of all of them."""
-
-    streams = False
-
-    def __init__(self, place: AnsweringPlace, text: OutgoingText) -> None:
-        self._place = place
-        self._text = text
-        self._pieces: list[MessagePiece] = []
-        self.limit = place.limit
-
-    def thinking(self) -> AbstractAsyncContextManager[None]:
-        return self._place.thinking()
-
-    async def notice(self, text: str) -> None:
-        await self._place.notice(text)
-
-    async def send(self, text: str) -> None:
-        target = self._text.target() if not self._pieces else None
-        message_id = await self._place.post_answer(text, target=target)
-        if message_id is not None:
-            self._pieces.append(MessagePiece(message_id=message_id, text=self._text.decode(text)))
-
-    @property
-    def pieces(self) -> tuple[MessagePiece, ...]:
-        """What was posted, as the model wrote it."""
-        return tuple(self._pieces)

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.scene import Surroundings
-from familiar_connect.chat.types import ListedUser
+from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.presets.story.types import Story
 
@@ -127,8 +127,26 @@ class PostsOnce(Delivery, Editable, Protocol):
 
 
 @runtime_checkable
-class PostsAnswers(Protocol):
-    """A place that shows which message is answered and tells the id of what it posted, and no more than that."""
+class KeepsOwed(Protocol):
+    """A place whose questions are written down until each is answered, so that the next start knows what is open."""
+
+    keeps_owed: bool
+
+
+@runtime_checkable
+class TellsAsker(Protocol):
+    """A place where somebody who asked can be told why there is no answer, or not all of one."""
+
+    async def tell_asker(self, asked: InboundMessage, text: str) -> None:
+        """Say *text* to whoever said *asked*, which is not the familiar speaking; fails as `send` does."""
+
+
+@runtime_checkable
+class PostsAnswers(Delivery, Protocol):
+    """A place that shows which message is answered and tells the id of what it posted, and no more than that.
+
+    It cannot be asked what it shows, so a piece that may have arrived is not posted again.
+    """
 
     async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
         """As `send`; the id of the message, None where nothing was worth sending.

@@ -18,7 +18,6 @@ from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.outbox import OutgoingReply
-from familiar_connect.reply.outgoing_text import AddressedReply
 from familiar_connect.reply.own_turn import alter_facts, own_turn_facts
 from familiar_connect.support.aio import off_loop
 
@@ -47,11 +46,13 @@ class TurnArchive:
         trace: TraceBuilder,
         *,
         scene: Scene | None = None,
-        outgoing: OutgoingReply | AddressedReply | None = None,
+        outgoing: OutgoingReply | None = None,
         revises: TurnRevision | None = None,
+        words: str | None = None,
     ) -> None:
         """Write down that *sent* went out in answer to *turn*, and end *outgoing* in the same step.
 
+        *words* are the model's own, where scripts made *sent* of them: then they are the turn, and *sent* its view.
         What cannot be written is logged. A draft is not written down.
         """
         if revises is not None and revises.turn_id is None:
@@ -61,9 +62,11 @@ class TurnArchive:
             note = partial(notes.capture, turn, sent, scene=scene) if notes is not None else None
             try:
                 if revises is None:
-                    await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing, note=note)
+                    await record(
+                        self._history, turn, sent, mode=channel.mode, outgoing=outgoing, note=note, words=words
+                    )
                 elif sent.strip():
-                    await off_loop(record_revision, self._history, turn.familiar_id, revises, sent)
+                    await off_loop(record_revision, self._history, turn.familiar_id, revises, sent, words)
             except HistoryError as error:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
@@ -71,16 +74,24 @@ class TurnArchive:
             await self._notify_turn()
 
 
-def record_revision(history: HistoryStore, familiar_id: str, revises: TurnRevision, sent: str) -> None:
-    """*sent* becomes another version of a turn, or goes on where it ends."""
+def record_revision(
+    history: HistoryStore, familiar_id: str, revises: TurnRevision, sent: str, words: str | None = None
+) -> None:
+    """*sent* becomes another version of a turn, or goes on where it ends; *words* as `TurnArchive.keep` has them."""
     assert revises.turn_id is not None
     if not revises.continues:
-        TurnVersionStore(history, familiar_id).add_version(revises.turn_id, sent)
+        TurnVersionStore(history, familiar_id).add_version(revises.turn_id, *_words_and_view(sent, words))
         return
     before = history.turn_by_id(familiar_id=familiar_id, turn_id=revises.turn_id)
     if before is not None:
-        text = join_continuation(before.content, sent)
-        MessageEdits(history, familiar_id).record_edit_of_turn(revises.turn_id, text)
+        text = join_continuation(before.content, sent if words is None else words)
+        text, view = _words_and_view(join_continuation(before.display_text, sent), text)
+        MessageEdits(history, familiar_id).record_edit_of_turn(revises.turn_id, text, view)
+
+
+def _words_and_view(sent: str, words: str | None) -> tuple[str, str | None]:
+    """The words that are stored, and what prompts have in their place."""
+    return (sent, None) if words is None or words == sent else (words, sent)
 
 
 def join_continuation(begun: str, added: str) -> str:
@@ -100,31 +111,43 @@ async def record(
     sent: str,
     *,
     mode: ChannelMode | None = None,
-    outgoing: OutgoingReply | AddressedReply | None = None,
+    outgoing: OutgoingReply | None = None,
     note: Callable[[], object] | None = None,
+    words: str | None = None,
 ) -> HistoryTurn | None:
-    """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already.
+    """One assistant turn holding *sent*, or *words* and *sent* as their view; nothing sent, no row.
 
-    *note* keeps how the conversation stands, in the same database: both are one step, for which the disk is asked once.
+    Heard messages are stored already. *note* keeps how the conversation stands, in the same database: both are one
+    step, for which the disk is asked once.
     """
     pieces = outgoing.pieces if outgoing is not None else ()
+    content, view = _words_and_view(sent, words)
     append = partial(
         history.append_turn,
         familiar_id=turn.familiar_id,
         channel_id=turn.channel_id,
         role="assistant",
-        content=sent,
+        content=content,
+        view=view,
         guild_id=turn.guild_id,
         mode=mode,
         platform_message_id=pieces[0].message_id if pieces else None,
         facts=own_turn_facts(pieces, alter_facts(turn.flags.alter)),
     )
     has_words = bool(sent.strip())
-    write: Callable[[], HistoryTurn | None] = append if has_words else _nothing
-    if isinstance(outgoing, OutgoingReply):
+    write: Callable[[], HistoryTurn | None] = partial(_settle, history, turn, append) if has_words else _nothing
+    if outgoing is not None:
         finish = history.outbox.finish
         write = partial(finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful)
     return await off_loop(_write_down, history, write, note if has_words else None)
+
+
+def _settle(history: HistoryStore, turn: Turn, append: Callable[[], HistoryTurn]) -> HistoryTurn:
+    """Store the reply, and in the same step that nobody waits for it any more."""
+    with history.database.transaction():
+        stored = append()
+        history.outbox.settle([said.history_id for said in turn.said if said.history_id is not None])
+    return stored
 
 
 def _nothing() -> None:

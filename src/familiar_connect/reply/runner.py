@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
@@ -22,9 +24,9 @@ from familiar_connect.presets.regex_turn import show_reply
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
-from familiar_connect.reply.failures import full_reason, short_reason
+from familiar_connect.reply.failures import full_reason, room_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
-from familiar_connect.reply.outgoing_text import AddressedReply, OutgoingText, target_of
+from familiar_connect.reply.outgoing_text import OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
 from familiar_connect.reply.protocols import (
     ChecksWritable,
@@ -40,13 +42,33 @@ from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
-from familiar_connect.support.aio import off_loop, run_to_end
+from familiar_connect.support.aio import closing_stream, off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.terminal_escapes import without_escapes
 
 logger = logging.getLogger(__name__)
 
 PipelineFor = Callable[[ChannelConfig, ContextRequest, Place], ContextPipeline]
 """Builds the pipeline of one turn; called in a thread, for it looks at files."""
+
+
+@dataclass(frozen=True)
+class KeptReply:
+    """What is stored of a reply that scripts changed."""
+
+    words: str
+    """As the model wrote it."""
+    view: str | None
+    """As later prompts have it; None: as it was sent."""
+
+
+MAX_REMADE = 3
+"""How often a reply is made before nothing is said, where more people can read the place each time."""
+READERS_CHANGED = "more people could read the place than when the reply was made"
+
+
+class _ReadersChangedError(Exception):
+    """A reply was made for fewer people than can read the place by now."""
 
 
 class ReplyRunner:
@@ -79,11 +101,19 @@ class ReplyRunner:
         self._keep_story = keep_story
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
-        """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
-        with place.follow_reply(exchange) if isinstance(place, FollowsReplies) else nullcontext():
-            return await self._respond(exchange, place)
+        """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then.
 
-    async def _respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
+        A reply that was made for fewer people than can read the place by now is made again.
+        """
+        with place.follow_reply(exchange) if isinstance(place, FollowsReplies) else nullcontext():
+            for left in reversed(range(MAX_REMADE)):
+                outcome = await self._respond(exchange, place, may_be_remade=left > 0)
+                if outcome is None or outcome.error != READERS_CHANGED:
+                    return outcome
+            await self._report_undelivered(exchange, READERS_CHANGED)
+            return outcome
+
+    async def _respond(self, exchange: Exchange, place: Place, *, may_be_remade: bool) -> ReplyOutcome | None:
         if exchange.asked.alter is not None and isinstance(place, SpeaksAs):
             place = place.speak_as(exchange.asked.alter)
         try:
@@ -106,13 +136,18 @@ class ReplyRunner:
         outgoing = await self._begin_outgoing(turn, channel, place, text)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
-        kept: str | None = None
+        kept: KeptReply | None = None
         try:
             with self._pause_background():
                 reach = outgoing or place
-                kept = await self._answer(request, channel, place, reach, tracker, seen, text, insists=exchange.was_cut)
+                check = partial(self._check_readers, request, exchange, place)
+                kept = await self._answer(
+                    request, channel, place, reach, tracker, seen, text, check, insists=exchange.was_cut
+                )
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
+        except _ReadersChangedError:
+            error = READERS_CHANGED
         except DeliveryError as failure:
             error = str(failure)
             await self._report_undelivered(exchange, error)
@@ -122,12 +157,13 @@ class ReplyRunner:
         finally:
             sent = text.decode(text_sent(tracker, place))
             cut = tracker.task is not None and tracker.task.cancelled()
-            sent = sent if kept is None or cut else kept
+            kept = None if cut else kept
+            sent = kept.view if kept is not None and kept.view is not None else sent
             tracker.clear()
             if cut:
                 seen.trace.tag("interrupted", "yes")
-            await run_to_end(
-                self._archive.keep(
+            if error != READERS_CHANGED or not may_be_remade:
+                keeping = self._archive.keep(
                     turn,
                     sent,
                     channel,
@@ -135,8 +171,9 @@ class ReplyRunner:
                     scene=request.scene,
                     outgoing=outgoing,
                     revises=exchange.asked.revises,
+                    words=kept.words if kept is not None else None,
                 )
-            )
+                await run_to_end(keeping)
             trace = self._recorder.close(seen, channel)
         silent = exchange.may_stay_silent and not (sent or cut or error)
         return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error, silent=silent)
@@ -150,10 +187,14 @@ class ReplyRunner:
         tracker: TextDeliveryTracker,
         seen: OpenTurn,
         text: OutgoingText,
+        check: Callable[[], Awaitable[None]],
         *,
         insists: bool,
-    ) -> str | None:
-        """Make the reply and send it; where it is shown otherwise than it is to be kept, what is kept."""
+    ) -> KeptReply | None:
+        """Make the reply, *check* once that it may go out, and send it.
+
+        Where scripts have it kept or shown otherwise than it was written, what is kept.
+        """
         pipeline = await off_loop(self._pipeline_for, channel, request, place)
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
@@ -163,7 +204,8 @@ class ReplyRunner:
                 live = await pipeline.start(request, trace=seen.trace, watch=seen.prepare)
                 text.prepare(live.reply.prompt)
                 try:
-                    await self._deliver(text.encode_stream(live), reach, channel, tracker, seen.trace)
+                    pieces = _after(check, text.encode_stream(live))
+                    await self._deliver(pieces, reach, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
             _refuse_empty(live.reply, may_be_silent=free)
@@ -173,11 +215,21 @@ class ReplyRunner:
             reply = await pipeline.run(request, trace=seen.trace, watch=seen.prepare)
         seen.keep(reply)
         _refuse_empty(reply, may_be_silent=free)
-        shown = await off_loop(show_reply, reply.text, request) if request.story.regex else reply.text
+        shown = without_escapes(await off_loop(show_reply, reply.text, request)) if request.story.regex else reply.text
         text.prepare(reply.prompt)
+        await check()
+        words = reply.text if reply.words is None else reply.words
+        kept = None if shown == reply.text == words else KeptReply(words, reply.text if shown != reply.text else None)
+        if kept is not None and isinstance(reach, OutgoingReply):
+            reach.keep_words(kept.words, kept.view)
         await self._deliver(text.encode_whole(shown), reach, channel, tracker, seen.trace, insists=insists)
         await self._keep_state(request, reply)
-        return reply.text if shown != reply.text else None
+        return kept
+
+    async def _check_readers(self, request: ContextRequest, exchange: Exchange, place: Place) -> None:
+        if not await self._turns.may_still_tell(request, exchange, place):
+            logger.info("more people can read the place by now", extra={"channel_id": exchange.channel_id})
+            raise _ReadersChangedError
 
     async def _keep_state(self, request: ContextRequest, reply: PipelineReply) -> None:
         """Keep what lasts in the chat: variables, and the timed effects of World Info."""
@@ -202,11 +254,9 @@ class ReplyRunner:
 
     async def _begin_outgoing(
         self, turn: Turn, channel: ChannelConfig, place: Place, text: OutgoingText
-    ) -> OutgoingReply | AddressedReply | None:
-        """The reply's way out: by the outbox where the place can be asked what it shows; None: by the place alone."""
-        if isinstance(place, PostsAnswers):
-            return AddressedReply(place, text)
-        if self._outbox is None or not isinstance(place, PostsOnce):
+    ) -> OutgoingReply | None:
+        """The reply's way out: by the outbox where the place tells what it posted; None: by the place alone."""
+        if self._outbox is None or not isinstance(place, PostsOnce | PostsAnswers):
             return None
         outgoing = await off_loop(
             self._outbox.begin,
@@ -227,7 +277,7 @@ class ReplyRunner:
     async def report_failure(self, exchange: Exchange, place: Place, error: Exception) -> None:
         """Say why there is no reply: to whoever can mend it in full, to whoever waits in a few words.
 
-        Where the owner cannot be written to, or is the one who asked between two, the place is told in full.
+        Where the owner cannot be written to, a room is told what may be read there; the owner's own place everything.
         """
         logger.warning("main reply failed", extra={"error": type(error).__name__})
         logger.debug("why the main reply failed", exc_info=error)
@@ -235,24 +285,39 @@ class ReplyRunner:
         if exchange.asked.reminder is not None:  # it is told in plain words instead
             await self._tell_owner(f"A reminder in channel {exchange.channel_id} was told without a model: {words}")
             return
-        if not self._is_told_apart(exchange):
+        if self._is_owners_door(exchange):
             await place.notice(f"No reply: {words}")
+            return
+        if not self._owner.is_reachable:
+            await place.notice(f"No reply: {room_reason(error)}")
             return
         await self._tell_owner(f"No reply in channel {exchange.channel_id}: {words}")
         if exchange.is_awaited:
             await place.notice(f"No reply: {short_reason(error)}. My owner is told more.")
 
-    def _is_told_apart(self, exchange: Exchange) -> bool:
+    def _is_owners_door(self, exchange: Exchange) -> bool:
+        """Whether only the owner reads what is told there."""
         author = exchange.messages[-1].author if exchange.messages else None
-        is_own_door = author is None or author.platform in LOCAL_PLATFORMS
+        is_own_door = exchange.guild_id is None if author is None else author.platform in LOCAL_PLATFORMS
         is_between_us = exchange.guild_id is None and author is not None and self._owner.is_owner(author)
-        return self._owner.is_reachable and not is_own_door and not is_between_us
+        return is_own_door or is_between_us
 
     async def _tell_owner(self, sentence: str) -> None:
         try:
             await self._owner.tell(sentence)
         except Exception as error:  # isolation: whoever is to be told may be out of reach too
             logger.warning("the owner could not be told", extra={"error": type(error).__name__})
+
+
+async def _after(check: Callable[[], Awaitable[None]], pieces: AsyncIterable[str]) -> AsyncIterator[str]:
+    """*pieces*, the first of them only after *check*."""
+    is_checked = False
+    async with closing_stream(pieces) as stream:
+        async for piece in stream:
+            if not is_checked:
+                await check()
+                is_checked = True
+            yield piece
 
 
 def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:

@@ -23,8 +23,10 @@ from familiar_connect.context.providers.history.private_people import SummaryPri
 from familiar_connect.context.types import ContextRequest, Layer, Modality
 from familiar_connect.conversation.place_readers import PlaceReaders, note_hidden_channels
 from familiar_connect.conversation.types import Exchange
+from familiar_connect.disclosure import may_still_tell
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredWindow
+from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.identity import Author
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.presets.story.types import Story
@@ -111,6 +113,9 @@ class TurnBuilder:
             settings = replace(
                 settings, verbatim=True, window_size=MOST_FETCHED, window_step=0, message_fetch_limit=MOST_FETCHED
             )
+        # Before anything that was said here is read: it is told to those who can read it now.
+        here = await off_loop(self._readers_now, exchange, scene)
+        exchange = await off_loop(self._only_told, exchange, here)
         scene = with_place_settings(scene, setup.channel.place)
         turn = await build_turn(
             exchange,
@@ -127,7 +132,6 @@ class TurnBuilder:
         if isinstance(place, TellsStory):
             setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
         seen = scene_for_turn(turn, scene, self._readers.privacy)
-        here = await off_loop(self._readers_now, exchange, scene)
         request = self._request(turn, setup, here, scene=seen, seed=seed)
         return turn, replace(request, interruption_context=exchange.interruption_context)
 
@@ -142,7 +146,29 @@ class TurnBuilder:
             is_dm=last.message is not None and last.message.is_dm,
         )
         note_hidden_channels(self._history, exchange.familiar_id, scene, here)
+        self._history.channel_readers.now.put(exchange.channel_id, here)
         return here
+
+    def _only_told(self, exchange: Exchange, here: Readers) -> Exchange:
+        """*exchange* without what waited in it and may not be told any more: the channel let others in meanwhile.
+
+        What was said to us is answered all the same.
+        """
+        ids = [each.history_id for each in exchange.messages[:-1] if each.history_id is not None and not each.is_for_us]
+        if not ids:
+            return exchange
+        turns = self._history.turns_without_words(familiar_id=exchange.familiar_id, turn_ids=ids)
+        gone = {turn_id for turn_id, turn in turns.items() if not only_since_opened([turn], here)}
+        kept = tuple(each for each in exchange.messages if each.history_id is None or each.history_id not in gone)
+        return replace(exchange, messages=kept) if gone else exchange
+
+    async def may_still_tell(self, request: ContextRequest, exchange: Exchange, place: Surroundings) -> bool:
+        """Whether what was gathered for *request* may be told to everybody who can read the place by now."""
+        if request.readers is None:
+            return True
+        scene = await fetch_scene(place)
+        here = await off_loop(self._readers_now, exchange, scene)
+        return may_still_tell(request.readers, here, request.telling)
 
     # Requests that nobody answers
 
@@ -220,7 +246,7 @@ class TurnBuilder:
         stored = self._history.count_before(familiar_id=familiar_id, channel_id=channel_id, before_id=None)
         turns = self._history.recent(familiar_id=familiar_id, channel_id=channel_id, limit=MEASURED_TURNS)
         turns = turns[: len(turns) - stored % MEASURED_STEP]
-        average = sum(estimate_tokens(turn.content) for turn in turns) / max(1, len(turns))
+        average = sum(estimate_tokens(turn.display_text) for turn in turns) / max(1, len(turns))
         room = turns_within(channel.budget_by_layer.get(Layer.recent_history, 0), average)
         return replace(setup, channel=replace(channel, history_turns=room))
 

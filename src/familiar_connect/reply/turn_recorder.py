@@ -6,8 +6,9 @@ Observers work in the background, after the reply is out; none of them can fail 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.budget import NO_BUDGET
@@ -80,12 +81,16 @@ class TurnRecorder:
         collector: MetricsCollector,
         replays: ReplayStore,
         options: RenderOptions,
+        prefixes: PrefixMeter | None = None,
+        on_kept: Callable[[datetime], Awaitable[None]] | None = None,
     ) -> None:
+        """*on_kept* hears, once a turn is kept, when its prompt was begun: what was taken back since may be in it."""
         self.collector = collector
+        self._on_kept = on_kept
         self._last_context = last_context
         self._replays = replays
         self._options = options
-        self._prefixes = PrefixMeter()
+        self._prefixes = prefixes or PrefixMeter()
         self._open: LruCache[int, OpenTurn] = LruCache(MAX_OPEN)
         """The turn under way in each channel."""
         self._background = BackgroundTasks("witness")
@@ -143,8 +148,15 @@ class TurnRecorder:
                 seen.trace.tag("model", reply.completion.model)
         trace = seen.trace.finalize()
         logger.info("turn", extra=turn_facts(trace))
-        self._background.start(off_loop(self._keep, seen, trace, channel), name=trace.trace_id)
+        self._background.start(self._keep_and_tell(seen, trace, channel), name=trace.trace_id)
         return trace
+
+    async def _keep_and_tell(self, seen: OpenTurn, trace: TurnTrace, channel: ChannelConfig) -> None:
+        await off_loop(self._keep, seen, trace, channel)
+        if self._open.get(trace.channel_id) is seen:
+            self._open.pop(trace.channel_id)  # a quiet channel keeps no prompt in memory
+        if self._on_kept is not None:
+            await self._on_kept(datetime.fromisoformat(seen.clock_iso))
 
     def _keep(self, seen: OpenTurn, trace: TurnTrace, channel: ChannelConfig) -> None:
         try:

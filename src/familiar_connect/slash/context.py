@@ -12,32 +12,32 @@ from familiar_connect.observe.last_context import turn_of_page
 from familiar_connect.observe.turn_table import outline_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
-from familiar_connect.slash.readers import was_opened_since
+from familiar_connect.slash.readers import may_show_prompt
 from familiar_connect.support.aio import off_loop
 
 FULL = "full"
 FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
-OPENED = (
-    "The last prompt here was made while the channel was hidden, and now everybody can read it: "
+FOR_FEWER = (
+    "The last prompt here was made when fewer people could read the channel: "
     "say something first; the owner sees the old one with `familiar inspect`."
 )
 
 
 async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     await familiar.reply_path.recorder.wait_until_idle()
-    if await off_loop(was_opened_since, ctx, familiar):
-        return SlashReply(text=OPENED)
     page = await off_loop(familiar.last_context_cache.get, channel_id=ctx.channel_id)
     if page is None:
         return SlashReply(text="No context yet: say something first.")
     turn = turn_of_page(page)  # the familiar's latest turn may be of another place
+    record = await off_loop(familiar.reply_path.replays.find, turn) if turn else None
+    if not await off_loop(may_show_prompt, ctx, familiar, record.request.readers if record is not None else None):
+        return SlashReply(text=FOR_FEWER)
     trace = await off_loop(familiar.reply_path.collector.trace, turn) if turn else None
     if trace is None or trace.channel_id != ctx.channel_id:
         text = page.decode("utf-8", errors="replace")
         return SlashReply(text=text, file=SlashFile(name=FILE_NAME, text=text))
-    record = await off_loop(familiar.reply_path.replays.find, trace.trace_id)
     page = await off_loop(prompt_page, trace.trace_id, page, record)
     whole = SlashFile(name=FILE_NAME, text=explain_turn(trace, record, page))
     if ctx.words.strip().lower() == FULL:

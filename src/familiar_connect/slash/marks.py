@@ -6,6 +6,8 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.readers import note_readers
+from familiar_connect.support.aio import off_loop
 
 UNDO = "undo"
 BEGUN_ANEW = "The chat begins anew: I am shown nothing of what was said here before. What I remember stays."
@@ -24,6 +26,7 @@ async def run_compact(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if _is_undo(ctx.words, "/compact"):
         await familiar.reply_path.marks.undo(ctx.channel_id, MarkKind.compact)
         return SlashReply(text=BACK)
+    await off_loop(note_readers, ctx, familiar)  # the summary is made of what they may be told
     summary = await familiar.reply_path.marks.compact(ctx.channel_id)
     return SlashReply(text=f"In place of what was said here I am shown, until /compact {UNDO}:\n{summary}")
 

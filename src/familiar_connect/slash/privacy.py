@@ -10,7 +10,9 @@ from familiar_connect.support.aio import off_loop
 MEANING = {
     PrivacyLevel.MINIMAL: "everything you say to me may be kept and remembered",
     PrivacyLevel.PARTIAL: "what you say is heard, but your presence, your roles and notes about you are left out",
-    PrivacyLevel.FULL: "you are not heard at all: nothing you say is stored, shown or answered",
+    PrivacyLevel.FULL: (
+        "you are not heard at all: nothing you say is stored, shown or answered, and what you said before is taken back"
+    ),
 }
 
 
@@ -30,6 +32,8 @@ async def run_privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if wanted is None:
         return SlashReply(text=f"There is no such level; say {', '.join(level.value for level in PrivacyLevel)}.")
     await off_loop(registry.set, ctx.author, wanted)
+    if wanted is PrivacyLevel.FULL:
+        await familiar.reply_path.message_edits.on_full_privacy(ctx.author)
     return SlashReply(text=f"Your privacy is {wanted.value} now: {MEANING[wanted]}.")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from familiar_connect.audience import AudienceKind, Readers, whole_server
+from familiar_connect.audience import Readers, whole_server
 from familiar_connect.conversation.place_readers import PlaceReaders
+from familiar_connect.disclosure import may_still_tell, may_tell
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashContext
 
@@ -30,9 +31,23 @@ def readers_at(ctx: SlashContext, familiar: Familiar) -> Readers:
     return here
 
 
-def was_opened_since(ctx: SlashContext, familiar: Familiar) -> bool:
-    """Whether a channel that was hidden when it was last heard can be read by its whole server now."""
+def note_readers(ctx: SlashContext, familiar: Familiar) -> Readers:
+    """As `readers_at`, for what looks at a channel without being told who can read it."""
+    here = readers_at(ctx, familiar)
+    if ctx.place is not None:
+        familiar.history_store.channel_readers.now.put(ctx.channel_id, here)
+    return here
+
+
+def may_show_prompt(ctx: SlashContext, familiar: Familiar, gathered_for: Readers | None) -> bool:
+    """Whether a channel's last prompt, *gathered_for* the readers of then, may be shown to those who read it now.
+
+    Where it is not known for whom it was gathered, they are those its newest turn was said to.
+    """
+    here, policy = note_readers(ctx, familiar), familiar.config.telling_policy
+    if here.is_owner:
+        return True
+    if gathered_for is not None:
+        return may_still_tell(gathered_for, here, policy)
     last = familiar.history_store.channel_audience(familiar_id=familiar.id, channel_id=ctx.channel_id)
-    if last is None or last.kind is not AudienceKind.CHANNEL:
-        return False
-    return readers_at(ctx, familiar).audience.kind in (AudienceKind.SERVER, AudienceKind.EVERYONE)
+    return last is None or may_tell(last, here, policy)

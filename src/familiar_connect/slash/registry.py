@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 
-from familiar_connect.errors import FamiliarError
+from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.channel import BACKDROP, MODES
 from familiar_connect.slash.chats import BRANCH, CHAT
@@ -82,6 +83,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
 NOT_THE_OPERATOR = "Only the familiar's operator may use that."
 MAY_NOT_CONTROL = "That takes the right to manage this channel; `controls` under [discord] lets everyone."
 MAY_NOT_MANAGE = "That takes the right to manage this channel."
+ONLY_FOR_OWNER = "The answer names files of my owner's, so only my owner is told; `familiar doctor` says what is wrong."
+WRONG_SETTINGS = "A settings file of mine is wrong. My owner finds it with `familiar doctor`."
 
 
 def find_command(name: str) -> SlashCommand | None:
@@ -115,10 +118,21 @@ async def run_command(wanted: SlashCommand, ctx: SlashContext, familiar: Familia
     if refused is not None:
         return SlashReply(text=refused)
     try:
-        return await wanted.run(ctx, familiar)
+        return _without_paths(await wanted.run(ctx, familiar), ctx, familiar)
     except FamiliarError as error:
         logger.warning("slash command refused", extra={"command": wanted.name, "error": type(error).__name__})
-        return SlashReply(text=str(error))
+        if isinstance(error, ConfigError) and not ctx.is_operator:
+            return SlashReply(text=WRONG_SETTINGS)
+        return _without_paths(SlashReply(text=str(error)), ctx, familiar)
     except Exception as error:  # isolation: one command that fails ends nothing else
         logger.exception("slash command failed", extra={"command": wanted.name})
         return SlashReply(text=f"That did not work ({type(error).__name__}). The log says more.")
+
+
+def _without_paths(reply: SlashReply, ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """*reply*, where it tells nobody but the operator where the owner's files lie."""
+    if ctx.is_operator:
+        return reply
+    shown = f"{reply.text}\n{reply.file.text if reply.file is not None else ''}\n{reply.draft or ''}"
+    folders = {str(each) for each in (familiar.root, familiar.root.resolve(), Path.home())} - {"/"}
+    return SlashReply(text=ONLY_FOR_OWNER) if any(folder in shown for folder in folders) else reply

@@ -5,12 +5,17 @@ Lines are named by their number, counted from the newest, which is 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.readers import note_readers
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, shorten
 
 SHOWN_LINES = 10
@@ -21,6 +26,8 @@ BACK, NEXT = "back", "next"
 SWIPE_STEPS = {"": 1, NEXT: 1, "right": 1, BACK: -1, "left": -1}
 """Where a word leads from the version in use; SillyTavern's are among them."""
 NO_CHAT_HERE = "There is no chat here to control."
+FOR_FEWER = "The last line here was said when fewer people could read the channel: say something first."
+OF_FEWER = "(said when fewer people could read here)"
 
 
 def door_of(ctx: SlashContext) -> ControlDoor:
@@ -40,13 +47,23 @@ async def show_version(door: ControlDoor, familiar: Familiar, result: ControlRes
     return SlashReply(text=f"Version {versions.chosen + 1} of {len(versions.texts)}.", is_aside=True)
 
 
+async def _require_tellable_line(ctx: SlashContext, familiar: Familiar) -> None:
+    """Refuse to go on from a last line that may not be told to those who can read here now."""
+    here = await off_loop(note_readers, ctx, familiar)
+    last = await familiar.reply_path.controls.lines(ctx.channel_id, 1)
+    if last and not may_tell_turn(last[0], here, familiar.config.telling_policy):
+        raise HistoryError(FOR_FEWER)
+
+
 async def run_regenerate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     door = door_of(ctx)
+    await _require_tellable_line(ctx, familiar)
     return await show_version(door, familiar, await familiar.reply_path.controls.regenerate(door))
 
 
 async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     door, wanted = door_of(ctx), ctx.words.strip().lower()
+    await _require_tellable_line(ctx, familiar)
     controls = familiar.reply_path.controls
     if wanted in SWIPE_STEPS:
         return await show_version(door, familiar, await controls.swipe(door, step=SWIPE_STEPS[wanted]))
@@ -57,6 +74,7 @@ async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     door = door_of(ctx)
+    await _require_tellable_line(ctx, familiar)
     result = await familiar.reply_path.controls.continue_reply(door)
     if not result.is_shown:
         await show_version(door, familiar, result)
@@ -69,7 +87,7 @@ async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if count > MOST_UNDONE:
         raise HistoryError(f"At most {MOST_UNDONE} exchanges are taken back at once: /undo {MOST_UNDONE}.")
     gone = await familiar.reply_path.controls.undo(door_of(ctx), count)
-    lines = "\n".join(f"  {_shown(turn, familiar)}" for turn in gone)
+    lines = "\n".join(f"  {line}" for line in await _shown(gone, ctx, familiar))
     return SlashReply(text=f"Taken back, as if it had never been said:\n{lines}")
 
 
@@ -79,31 +97,36 @@ async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         number, "/edit 1 NEW WORDS for the last line, /edit 2 NEW WORDS for the one before; /lines shows them"
     )
     result = await familiar.reply_path.controls.edit(door_of(ctx), line, text.strip())
-    return SlashReply(text=f"It reads now:\n  {_shown(result.turn, familiar)}")
+    return SlashReply(text=f"It reads now:\n  {_line(result.turn, familiar)}")
 
 
 async def run_hide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     line = _number(ctx.words.strip(), "/hide 1 for the last line; /lines shows them")
     turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=True)
-    return SlashReply(text=f"Hidden from every prompt, /unhide {line} brings it back:\n  {_shown(turn, familiar)}")
+    (shown,) = await _shown([turn], ctx, familiar)
+    return SlashReply(text=f"Hidden from every prompt, /unhide {line} brings it back:\n  {shown}")
 
 
 async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     line = _number(ctx.words.strip(), "/unhide 1 for the last line; /lines shows them")
     turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=False)
-    return SlashReply(text=f"Back in the chat:\n  {_shown(turn, familiar)}")
+    (shown,) = await _shown([turn], ctx, familiar)
+    return SlashReply(text=f"Back in the chat:\n  {shown}")
 
 
 async def run_lines(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip()
     limit = min(_number(wanted, "/lines 20"), MOST_LINES) if wanted else SHOWN_LINES
     turns = await familiar.reply_path.controls.lines(ctx.channel_id, limit)
-    rows = [f"{len(turns) - at:>3}  {_shown(turn, familiar)}" for at, turn in enumerate(turns)]
+    shown = await _shown(turns, ctx, familiar)
+    rows = [f"{len(turns) - at:>3}  {line}" for at, line in enumerate(shown)]
     return SlashReply(text="\n".join(rows) or "Nothing has been said here yet.")
 
 
 async def run_impersonate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    draft = await familiar.reply_path.controls.speak_for(door_of(ctx))
+    door = door_of(ctx)
+    await _require_tellable_line(ctx, familiar)
+    draft = await familiar.reply_path.controls.speak_for(door)
     return SlashReply(text=draft, draft=draft)
 
 
@@ -113,10 +136,16 @@ def _number(words: str, how: str) -> int:
     return int(words)
 
 
-def _shown(turn: HistoryTurn, familiar: Familiar) -> str:
+async def _shown(turns: Sequence[HistoryTurn], ctx: SlashContext, familiar: Familiar) -> list[str]:
+    """Lines of a chat, each on one line; without the words of those that may not be told to who can read here now."""
+    here, policy = await off_loop(note_readers, ctx, familiar), familiar.config.telling_policy
+    return [_line(turn, familiar) if may_tell_turn(turn, here, policy) else OF_FEWER for turn in turns]
+
+
+def _line(turn: HistoryTurn, familiar: Familiar) -> str:
     """One line of a chat on one line."""
     who = turn.author.label if turn.author is not None else familiar.name
-    said = one_line(name_filler(familiar.name, familiar.config.user_name)(turn.content))
+    said = one_line(name_filler(familiar.name, familiar.config.user_name)(turn.display_text))
     return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {shorten(said, SHOWN_CHARS)}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -228,3 +229,16 @@ async def wait_unless_needed(work: Awaitable[object], somebody_waits: Callable[[
 
 async def _awaited(work: Awaitable[object]) -> None:
     await work
+
+
+class LoopBreak:
+    """Lets others run in the middle of work that must be done on the loop's own thread."""
+
+    def __init__(self, every_s: float = 0.005) -> None:
+        self._every_s = every_s
+        self._last = time.perf_counter()
+
+    async def when_due(self) -> None:
+        if time.perf_counter() - self._last >= self._every_s:
+            await asyncio.sleep(0)
+            self._last = time.perf_counter()

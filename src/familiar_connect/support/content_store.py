@@ -126,6 +126,10 @@ class ContentStore:
                 with suppress(FamiliarError):
                     yield name, self.read(name)
 
+    def flush_deleted(self) -> bool:
+        """Leave nothing of removed texts in the file's log; False when another program still holds old pages."""
+        return self._pack().flush_deleted() if self._is_packed() else True
+
     def compact(self) -> bool:
         """Give back what removed texts took up; False when another program still holds old pages."""
         return self._pack().compact() if self._is_packed() else True

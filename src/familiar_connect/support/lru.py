@@ -44,6 +44,12 @@ class LruCache(Generic[K, V]):
         with self._lock:
             return self._remove(key)
 
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._kept.clear()
+            self._used = 0
+
     def items(self) -> list[tuple[K, V]]:
         """Keys and values as they are now, the longest unused first."""
         with self._lock:

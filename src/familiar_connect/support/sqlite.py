@@ -8,6 +8,7 @@ be read as a database is never written to, moved or replaced.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shlex
 import sqlite3
@@ -22,6 +23,15 @@ from uuid import uuid4
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_path
+from familiar_connect.support.sqlite_schema import (
+    ExpectedSchema,
+    ForeignSchema,
+    SchemaObject,
+    Steps,
+    harden,
+    learn_schema,
+    remove_foreign_code,
+)
 from familiar_connect.support.text import without_surrogates
 
 Row: TypeAlias = tuple[Any, ...]
@@ -82,8 +92,13 @@ class Database:
         try:
             with self._plain_words():
                 self._writer = self._connect()
+                expected = None if self.in_memory else _schema_of(migrations)
+                if expected is not None:
+                    self._take_out_foreign(expected, [each.name for each in migrations])  # before it can run
                 self._use_wal()
                 self._migrate(migrations)
+                if expected is not None:
+                    self._put_back_lacking(expected)
                 self._reader = self._writer if self.in_memory else self._connect(read_only=True)
         except BaseException:
             self.close()
@@ -144,6 +159,12 @@ class Database:
                 return [str(exc)]
         return [] if found == ["ok"] else found
 
+    def flush_deleted(self) -> bool:
+        """Empty the write-ahead log, which holds old pages; False when another program is reading."""
+        with self._writing, self._plain_words():
+            busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not busy
+
     def compact(self) -> bool:
         """Rewrite the file without what was deleted from it, and empty its write-ahead log.
 
@@ -151,8 +172,7 @@ class Database:
         """
         with self._writing, self._plain_words():
             self._writer.execute("VACUUM")
-            busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        return not busy
+            return self.flush_deleted()
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine; using it afterwards is an error."""
@@ -210,7 +230,7 @@ class Database:
         return True
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
-        connect = sqlite3.connect if self.in_memory else connect_unlinked
+        connect = _connect_in_memory if self.in_memory else connect_unlinked
         try:
             connection = connect(self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False)
         except LinkRefused as exc:
@@ -247,7 +267,7 @@ class Database:
         if known:
             self._back_up(next(migration.name for migration in migrations if not self._has_run(migration.name)))
         with self.transaction() as connection:  # all or none: whoever opens the file meanwhile never sees half of them
-            connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
+            _make_migrations(connection)
             for migration in migrations:
                 if not self._has_run(migration.name):
                     migration.apply(connection)
@@ -259,11 +279,64 @@ class Database:
         if self.in_memory or copy.exists():
             return
         unfinished = Path(f"{copy}.{uuid4().hex}")  # another process may be doing the same
-        with closing(sqlite3.connect(unfinished)) as target:
-            self._writer.backup(target)
+        copy_database(self._writer, unfinished)
         unfinished.chmod(0o600)
         unfinished.replace(copy)
         _log.info("database copied before a change of its layout", extra={"path": self.path, "copy": str(copy)})
+
+    def _take_out_foreign(self, expected: ExpectedSchema, steps: Sequence[str]) -> None:
+        """Triggers, views and the like that are none of ours go, before they can run; a copy keeps them."""
+        foreign = self._foreign_in(expected)
+        if not foreign:
+            return
+        if newer := [name for name in self._steps_run() if name not in steps]:
+            raise self._error(
+                f"{self.path} was changed by a newer version of this program (step {newer[0]!r} is not known here): "
+                "use that version, or a copy of the file from before."
+            )
+        mark = hashlib.sha256("".join(each.sql for each in foreign).encode("utf-8", "replace")).hexdigest()[:8]
+        self._back_up(f"cleaning-{mark}")
+        with self.transaction() as connection:
+            remove_foreign_code(connection, foreign)
+        _log.warning(
+            "the database held code that this program did not put there; it was taken out before it could run",
+            extra={
+                "file": self.path,
+                "found": ", ".join(map(str, foreign)),
+                "copy": f"{self.path}.before-cleaning-{mark}",
+                "fix": "nothing is left to do; ask whoever gave you the folder",
+            },
+        )
+
+    def _foreign_in(self, expected: ExpectedSchema) -> list[SchemaObject]:
+        give_up_at = time.monotonic() + self._busy_timeout_s
+        while True:
+            try:
+                return expected.foreign_code(self._writer)
+            except sqlite3.OperationalError as exc:  # another process switches the file to its write-ahead log
+                if _code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_RETRY_S)
+
+    def _put_back_lacking(self, expected: ExpectedSchema) -> None:
+        """What keeps our tables right is made again where somebody took it out."""
+        lacking = expected.lacking(self._writer)
+        if not lacking:
+            return
+        with self.transaction() as connection:
+            try:
+                for each in lacking:
+                    connection.execute(each.sql)
+            except sqlite3.IntegrityError as exc:
+                raise ForeignSchema(f"{each} is missing and cannot be made again: {exc}") from exc
+        _log.warning(
+            "the database lacked triggers or indices of ours; they were made again",
+            extra={"file": self.path, "found": ", ".join(map(str, lacking))},
+        )
+
+    def _steps_run(self) -> list[str]:
+        known = self._writer.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='migrations'").fetchone()
+        return [str(row[0]) for row in self._writer.execute("SELECT name FROM migrations")] if known else []
 
     def _has_run(self, name: str) -> bool:
         return self._writer.execute("SELECT 1 FROM migrations WHERE name = ?", (name,)).fetchone() is not None
@@ -334,10 +407,43 @@ def connect_unlinked(path: Path | str, query: str = "", **settings: Any) -> sqli
     connection: sqlite3.Connection = sqlite3.connect(address, uri=bool(query), **settings)
     try:
         refuse_linked_database(path)
+        return harden(connection)
     except BaseException:
         connection.close()
         raise
-    return connection
+
+
+def copy_database(source: sqlite3.Connection, copy: Path) -> None:
+    """All of *source*, with what is not yet merged into it, as a new file."""
+    with closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+
+
+def clean_schema(connection: sqlite3.Connection, expected: ExpectedSchema) -> list[str]:
+    """Take out what is none of ours; what it was. A `ForeignSchema` where a table of ours was made to compute."""
+    foreign = expected.foreign_code(connection)
+    if foreign:
+        with connection:
+            remove_foreign_code(connection, foreign)
+    return [str(each) for each in foreign]
+
+
+def _connect_in_memory(path: str, **settings: Any) -> sqlite3.Connection:
+    return harden(sqlite3.connect(path, **settings))
+
+
+def schema_made_by(steps: Steps) -> ExpectedSchema:
+    """What *steps* make of an empty database."""
+    with closing(sqlite3.connect(MEMORY, isolation_level=None)) as connection:
+        return learn_schema(connection, steps)
+
+
+def _schema_of(migrations: Sequence[Migration]) -> ExpectedSchema:
+    return schema_made_by([_make_migrations, *(each.apply for each in migrations)])
+
+
+def _make_migrations(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
 
 
 def refuse_linked_database(path: Path | str) -> None:

@@ -15,6 +15,7 @@ from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.annotate.transcripts import TranscriptCache, transcribe_fetched
 from familiar_connect.chat.protocols import Transcriber
 from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline
@@ -30,7 +31,9 @@ from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.withdrawal.copies import copy_keepers
 from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.observe.prompt_prefix import PrefixMeter
 from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionRegistry
@@ -110,6 +113,8 @@ class AssemblyInputs:
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
     rng: random.Random = field(default_factory=random.Random)
     """What chances are taken from."""
+    consent: OwnerConsent | None = None
+    """What the owner allowed; None: scripts as the folder's own home says, and every setting."""
 
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
@@ -118,15 +123,15 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     labels = ChannelLabels(FamiliarFolder(root).channel_names_file)
     spending = build_spending_meter(root, config, clock)
     models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell)
-    stores = build_stores(root, config, clock)
-    writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context)
-    scheduler = build_memory_scheduler(root.name, stores, config, writer, clock)
+    stores = build_stores(root, config, clock, consent=inputs.consent)
+    keepers = (*copy_keepers(FamiliarFolder(root)), prefixes := PrefixMeter())
+    writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context, keepers)
     index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))
+    scheduler = build_memory_scheduler(root.name, stores, config, writer, clock, index.follow_now)
     toolbox = build_toolbox(stores, config, index)
     replies = IdleGate()
     own_origins = OwnOrigins()
-    attachments = AttachmentStore(FamiliarFolder(root).attachments)
-    fetch = FetchWithAttachments(GuardedFetch(own=own_origins), attachments)
+    fetch = FetchWithAttachments(GuardedFetch(own=own_origins), AttachmentStore(FamiliarFolder(root).attachments))
     pipelines = PipelineFactory(
         providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox, replies=replies),
         pre_processors=build_pre_processors(stores, models),
@@ -175,9 +180,10 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 rng=inputs.rng,
                 pipeline_for=pipeline_for,
                 transcripts=build_transcripts(inputs.transcriber, fetch),
-                notify_turn=scheduler.notify_turn,
-                correct_memory=scheduler.correct,
+                memory=scheduler,
+                prefixes=prefixes,
                 pause_background=pause_background,
+                consent=inputs.consent or OwnerConsent(FamiliarFolder(root).home.root, root.name),
             )
         ),
         labels=labels,

@@ -121,6 +121,11 @@ class LazyMemoryIndex:
             return False
         return True
 
+    async def follow_now(self) -> None:
+        """Be level at once with what was taken back, and leave nothing of it in the files of the index."""
+        if self._loaded is not None:
+            await off_loop(self._loaded.indexer.follow_withdrawals)
+
     async def forget(self) -> None:
         """Throw away what is indexed, so that nothing of what was erased is left; it is made again by and by."""
         await self.wait_until_loaded()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
+from familiar_connect.memory.withdrawal.withdraw_turns import CopyKeeper, TurnWithdrawal
 from familiar_connect.memory.writer import MemoryWriter, WriterOptions
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.stores import Stores
@@ -21,8 +23,15 @@ def build_memory_writer(
     models: ModelSlots,
     clock: Clock | None = None,
     channel_context_lookup: Callable[[int], str] | None = None,
+    keepers: Sequence[CopyKeeper] = (),
 ) -> MemoryWriter:
-    """The writer of long-term memory; in review mode its plans wait for the owner."""
+    """The writer of long-term memory; in review mode its plans wait for the owner.
+
+    What is taken back leaves memory, and the copies of *keepers*.
+    """
+    withdrawal = TurnWithdrawal(
+        stores.memory, stores.history, familiar_id, clock=clock, privacy=stores.privacy, keepers=keepers
+    )
     return MemoryWriter(
         memory_store=stores.memory,
         history_store=stores.history,
@@ -33,12 +42,17 @@ def build_memory_writer(
         zone=ZoneInfo(config.display_tz),
         pending=Review(stores.memory),
         privacy=stores.privacy,
-        options=WriterOptions(review=config.memory_writer_review),
+        options=WriterOptions(review=config.memory_writer_review, withdrawal=withdrawal),
     )
 
 
 def build_memory_scheduler(
-    familiar_id: str, stores: Stores, config: CharacterConfig, writer: MemoryWriter, clock: Clock
+    familiar_id: str,
+    stores: Stores,
+    config: CharacterConfig,
+    writer: MemoryWriter,
+    clock: Clock,
+    after_correction: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> MemoryWriterScheduler:
     return MemoryWriterScheduler(
         writer=writer,
@@ -47,4 +61,5 @@ def build_memory_scheduler(
         turn_threshold=config.memory_writer_turn_threshold,
         idle_timeout=config.memory_writer_idle_timeout,
         clock=clock,
+        after_correction=after_correction,
     )

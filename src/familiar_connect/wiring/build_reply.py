@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from familiar_connect.chat.annotate.transcripts import TranscriptCache
 from familiar_connect.chat.types import InboundMessage, TurnSettings
 from familiar_connect.chat.window import grow_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.character import persona_name
@@ -22,6 +23,7 @@ from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.limits import ReplyLimits
+from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
@@ -33,9 +35,11 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
+from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
+from familiar_connect.observe.prompt_prefix import PrefixMeter
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.regex_scripts import Placement, TextUse, rewrite_text, scripts_for
@@ -79,9 +83,11 @@ class ReplyPathInputs:
     rng: random.Random
     pipeline_for: PipelineFor
     transcripts: TranscriptCache
-    notify_turn: Callable[[], Awaitable[None]]
-    correct_memory: Callable[[], Awaitable[None]]
+    memory: MemoryWriterScheduler
+    prefixes: PrefixMeter
+    """The last prompts, to compare the next with."""
     pause_background: Callable[[], AbstractContextManager[None]]
+    consent: OwnerConsent
 
     @property
     def familiar_id(self) -> str:
@@ -187,6 +193,7 @@ class ReplyPath:
     controls: ChatControls
     marks: DialogueMarks
     reminders: ReminderTimer
+    message_edits: MessageEditHandler
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -225,28 +232,30 @@ def build_turn_inputs(inputs: ReplyPathInputs, user_persona: UserPersona) -> Tur
         shelf=BookShelf(inputs.stores.memory),
         states=StoryStateStore(FamiliarFolder(inputs.root).story),
         persona=user_persona,
-        regex=RegexStore(FamiliarFolder(inputs.root).regex_file),
+        regex=RegexStore(FamiliarFolder(inputs.root).regex_file, inputs.consent),
     )
 
 
-def build_message_rewriter(
-    inputs: ReplyPathInputs, lookup: TurnInputsLookup
-) -> Callable[[InboundMessage], InboundMessage]:
-    """What the regex scripts in force make of a message before it is stored; reads files."""
+def build_message_view(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> Callable[[InboundMessage], str | None]:
+    """What the regex scripts in force make of a message, None where that is nothing else; reads files.
+
+    It is made once, when the message is heard, and kept beside the words: every later prompt shows the same.
+    """
     card = CardReader(inputs.stores.memory, inputs.familiar_id)
 
-    def rewrite(message: InboundMessage) -> InboundMessage:
+    def make_view(message: InboundMessage) -> str | None:
         try:
             channel = inputs.stores.channels.get(channel_id=message.channel_id)
         except ConfigError:  # the reply says so
-            return message
+            return None
         scripts = scripts_for(lookup.regex_scripts(channel), USER_INPUT)
         if not scripts:
-            return message
+            return None
         context = MacroContext(char=card.read().name, user=message.author.label, now=inputs.clock.now())
-        return replace(message, text=rewrite_text(message.text, scripts, USER_INPUT, context))
+        view = rewrite_text(message.text, scripts, USER_INPUT, context)
+        return None if view == message.text else view
 
-    return rewrite
+    return make_view
 
 
 def build_turn_builder(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> TurnBuilder:
@@ -312,14 +321,27 @@ def build_intake(
             limits=limits,
             bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
             bot_reply_limit=config.discord.bot_reply_limit,
-            rewrite=build_message_rewriter(inputs, lookup),
+            view=build_message_view(inputs, lookup),
         ),
         queue=queue,
         monitor=monitor,
         interrupt=lambda message: interrupt_delivery(deliveries, message),
         labels=inputs.labels,
-        notify_turn=inputs.notify_turn,
+        notify_turn=inputs.memory.notify_turn,
         readers=build_readers(inputs),
+    )
+
+
+def build_message_edits(inputs: ReplyPathInputs, intake: Intake) -> MessageEditHandler:
+    """Where everything that takes turns back begins."""
+    return MessageEditHandler(
+        inputs.stores.history,
+        inputs.familiar_id,
+        inputs.stores.privacy,
+        on_change=intake.revise,
+        withdraw=inputs.memory.correct_soon,
+        view=intake.view_of,
+        clock=inputs.clock,
     )
 
 
@@ -332,7 +354,12 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     collector = SQLiteCollector(folder.metrics_db, flush_interval=1, holds_open=True)
     replays = ReplayStore(folder.traces)
     recorder = TurnRecorder(
-        last_context=last_context, collector=collector, replays=replays, options=render_options(config)
+        last_context=last_context,
+        collector=collector,
+        replays=replays,
+        options=render_options(config),
+        prefixes=inputs.prefixes,
+        on_kept=inputs.memory.correct_if_changed_since,
     )
     user_persona = UserPersona(config.user_persona)
     lookup = build_turn_inputs(inputs, user_persona)
@@ -342,7 +369,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         turns=turns,
         pipeline_for=inputs.pipeline_for,
         deliveries=DeliveryTasks(deliveries, edits_live=config.delivery == "growing", clock=clock),
-        archive=TurnArchive(stores.history, short_term=stores.short_term, notify_turn=inputs.notify_turn),
+        archive=TurnArchive(stores.history, short_term=stores.short_term, notify_turn=inputs.memory.notify_turn),
         recorder=recorder,
         outbox=outbox,
         owner=inputs.owner,
@@ -373,9 +400,10 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             queue=queue,
             turns=turns,
             on_change=intake.revise,
-            correct_memory=inputs.correct_memory,
+            correct_memory=inputs.memory.correct,
             clock=clock,
         ),
+        message_edits=build_message_edits(inputs, intake),
         marks=DialogueMarks(
             inputs.familiar_id,
             stores.history,

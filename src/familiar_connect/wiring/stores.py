@@ -8,6 +8,7 @@ from typing import cast
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import CharacterConfig
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.ignored import IgnoreList
 from familiar_connect.history.chats import ChatRegistry
@@ -41,7 +42,7 @@ class Stores:
     reminders: ReminderBook
 
 
-def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
+def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: OwnerConsent | None = None) -> Stores:
     """Open everything; the history last, so that nothing stays open when another file is broken."""
     folder = FamiliarFolder(root)
     for made in (folder.channels, folder.modes):
@@ -50,7 +51,8 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     subscriptions = SubscriptionRegistry(folder.subscriptions_file)
     privacy = PrivacyRegistry(folder.privacy_file)
     ignored = IgnoreList(folder.ignore_list_file)
-    channels = ChannelConfigStore(root=folder.channels, character=config)
+    may_widen = consent.allows_in_channel if consent is not None else None
+    channels = ChannelConfigStore(root=folder.channels, character=config, may_widen=may_widen)
     history = HistoryStore(folder.history_db, clock=clock)
     short_term = ShortTermNotes(history, clock=clock, privacy=privacy)
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)

@@ -13,7 +13,8 @@ from familiar_connect.platforms.discord import slash
 from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, NOT_THE_OPERATOR
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.testing.discord_server.api import EPHEMERAL
-from familiar_connect.testing.discord_server.world import DM, FORUM, PUBLIC_THREAD, SEND_MESSAGES, Payload, Room
+from familiar_connect.testing.discord_server.rights import SEND_MESSAGES
+from familiar_connect.testing.discord_server.world import DM, FORUM, PUBLIC_THREAD, Payload, Room
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
 LATER, MODAL = 5, 9

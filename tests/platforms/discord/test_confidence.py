@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from familiar_connect.config import load_character_config
+from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.testing.discord_server.world import FakePerson, Room
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+
+
+def open_to_everybody(config: CharacterConfig) -> CharacterConfig:
+    return replace(config, discord=replace(config.discord, dms="everyone"))
 
 
 async def prompt_for(den: FamiliarOnDiscord, room: Room, who: FakePerson, text: str) -> str:
@@ -72,6 +77,25 @@ async def test_who_may_write_directly_is_answered_from_their_own_confidence(tmp_
     assert "Brassy" in owner
 
 
+async def test_somebody_is_told_in_a_direct_message_what_their_server_heard(tmp_path: Path) -> None:
+    """Theirs came in through the gateway, which does not say whom it is with; another server's talk is not told."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False, settings=open_to_everybody) as den:
+        world = den.server.world
+        elsewhere = world.guild("Harbour")
+        del elsewhere.people[den.ada.id]
+        quay = world.room(elsewhere, "quay")
+        den.subscribe(quay)
+        await den.connect()
+        direct = world.direct_room(den.ada)
+        await prompt_for(den, den.room, den.ben, "the kettle is called Brassy")
+        await prompt_for(den, quay, den.ben, "the harbour cat is called Rusty")
+        await prompt_for(den, direct, den.ada, "hello")
+        kettle = await prompt_for(den, direct, den.ada, "what is the kettle called?")
+        cat = await prompt_for(den, direct, den.ada, "what is the harbour cat called?")
+
+    assert ("Brassy" in kettle, "Rusty" in cat) == (True, False)
+
+
 async def test_memory_is_shown_to_those_who_can_read_the_channel_now(tmp_path: Path) -> None:
     """A channel that was hidden when it was last heard and is open now shows nothing of what was said in it."""
     async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
@@ -94,5 +118,5 @@ async def test_memory_is_shown_to_those_who_can_read_the_channel_now(tmp_path: P
         opened = [await answers("memory", file="topics/safe.md"), await answers("context")]
 
     assert ["plugh" in answer for answer in (*hidden, *opened)] == [True, True, False, False]
-    assert "made while the channel was hidden" in opened[1]
-    assert "made while the channel was hidden" not in hidden[1]
+    assert "made when fewer people could read" in opened[1]
+    assert "made when fewer people could read" not in hidden[1]

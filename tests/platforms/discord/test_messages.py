@@ -217,7 +217,7 @@ async def test_new_words_of_a_private_person_are_not_kept(tmp_path: Path) -> Non
 async def test_the_scene_is_what_the_server_looks_like(tmp_path: Path) -> None:
     """Server, channel, topic, people, roles, emojis and stickers; looked at anew when it changes."""
     async with familiar_on_discord(tmp_path, arrive=False) as den:
-        den.guild.roles[900] = "Digger"
+        den.server.world.role(den.guild, "Digger", id=900)
         den.ada.roles = (900,)
         den.ada.nick = "Addie"
         den.guild.emojis[901] = "badger"

@@ -55,7 +55,9 @@ async def test_a_channel_tells_whether_everybody_on_its_server_can_see_it(tmp_pa
             "staff": staff,
             "thread": world.room(den.guild, "plans", kind=PUBLIC_THREAD, parent_id=den.room.id),
             "thread in staff": world.room(den.guild, "wages", kind=PUBLIC_THREAD, parent_id=staff.id),
-            "private thread": world.room(den.guild, "party", kind=PRIVATE_THREAD, parent_id=den.room.id),
+            "private thread": world.room(
+                den.guild, "party", kind=PRIVATE_THREAD, parent_id=den.room.id, thread_members={world.bot.id}
+            ),
         }
         await den.connect()
 

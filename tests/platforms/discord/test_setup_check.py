@@ -21,18 +21,16 @@ from familiar_connect.platforms.discord.invite import (
     permission_number,
 )
 from familiar_connect.platforms.discord.setup_check import SetupFinding, check_setup
-from familiar_connect.testing.discord_server.server import DiscordServer
-from familiar_connect.testing.discord_server.world import (
+from familiar_connect.testing.discord_server.rights import (
     ATTACH_FILES,
     CONNECT,
     ORDINARY,
-    PUBLIC_THREAD,
     SEND_IN_THREADS,
     SEND_MESSAGES,
     SPEAK,
-    VOICE,
-    Guild,
 )
+from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.testing.discord_server.world import PUBLIC_THREAD, VOICE, Guild
 from tests.fakes.waiting import until
 
 discord = pytest.importorskip("discord", reason="the Discord library is an extra")

@@ -12,7 +12,8 @@ from familiar_connect.platforms.discord.adapter import TELL_AGAIN_S, DiscordPlat
 from familiar_connect.platforms.discord.errors import NO_CONTENT_INTENT, WRONG_TOKEN
 from familiar_connect.support.clock import ManualClock
 from familiar_connect.testing.discord_server.faults import Fault
-from familiar_connect.testing.discord_server.world import PUBLIC_THREAD, SEND_MESSAGES
+from familiar_connect.testing.discord_server.rights import SEND_MESSAGES
+from familiar_connect.testing.discord_server.world import PUBLIC_THREAD
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import NOON
 from tests.fakes.waiting import until

@@ -105,8 +105,8 @@ def test_a_picture_is_served_as_the_picture_it_is_and_can_do_nothing(page: PageP
     page.cookie = cookie
     import http.client
 
-    client = http.client.HTTPConnection(page.host)
-    client.request("GET", path, headers={"Cookie": cookie or ""})
+    client = http.client.HTTPConnection(page.listens_at)
+    client.request("GET", path, headers={"Cookie": cookie or "", "Host": page.host})
     answer = client.getresponse()
     served = answer.read()
     client.close()

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.errors import HomeError
 from familiar_connect.platforms.web import guard, server
 from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate
-from familiar_connect.platforms.web.guard import Guard, Receive, Scope, Send
+from familiar_connect.platforms.web.guard import Guard, Receive, Scope, Send, limit_body
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.page import PageClient, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
@@ -47,7 +48,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
 
 def raw(page: PageProcess, request: str) -> str:
     """What is answered to bytes as they are, until the connection is closed."""
-    host, port = page.host.split(":")
+    host, port = page.listens_at.split(":")
     head = request.format(host=page.host, cookie=page.cookie, origin=page.origin)
     with socket.create_connection((host, int(port)), timeout=200) as connection:
         connection.sendall(head.replace("\n", "\r\n").encode("latin-1"))
@@ -75,7 +76,7 @@ async def test_a_connection_that_sends_no_request_is_closed(
     """Whoever trickles a request holds a connection for a moment only."""
     monkeypatch.setattr(server, "REQUEST_WITHIN_S", 0.01)
     async with scripted_familiar(tmp_path, ()) as house, served_page(house.familiar) as page:
-        with await asyncio.to_thread(start_of, page.host, words.format(host=page.host)) as connection:
+        with await asyncio.to_thread(start_of, page.listens_at, words.format(host=page.host)) as connection:
 
             def read() -> bytes:
                 found = b""
@@ -98,7 +99,7 @@ async def test_a_client_that_reads_nothing_of_its_answer_is_let_go(
     monkeypatch.setattr(server, "READ_WITHIN_S", 0.01)
     async with scripted_familiar(tmp_path, ()) as house, served_page(house.familiar) as page:
         get = f"GET /chats/1 HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\n\n"
-        with await asyncio.to_thread(start_of, page.host, "") as stuck:
+        with await asyncio.to_thread(start_of, page.listens_at, "") as stuck:
             stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
             def flood() -> bool:
@@ -124,12 +125,12 @@ async def test_one_other_computer_cannot_hold_every_connection(tmp_path: Path, m
         with ExitStack() as stack:
             held = [
                 stack.enter_context(
-                    await asyncio.to_thread(start_of, page.host, f"GET /nowhere HTTP/1.1\nHost: {page.host}\n\n")
+                    await asyncio.to_thread(start_of, page.listens_at, f"GET /nowhere HTTP/1.1\nHost: {page.host}\n\n")
                 )
                 for _ in range(2)
             ]
             answers = [await asyncio.to_thread(each.recv, 100) for each in held]
-            third = stack.enter_context(await asyncio.to_thread(start_of, page.host, ""))
+            third = stack.enter_context(await asyncio.to_thread(start_of, page.listens_at, ""))
             try:
                 refused = await asyncio.to_thread(third.recv, 100)
             except ConnectionResetError:
@@ -147,7 +148,7 @@ async def test_a_body_that_never_comes_is_a_sentence(tmp_path: Path, monkeypatch
             f"POST /chats/1/messages HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\nOrigin: {page.origin}\n"
             "Accept: application/json\nContent-Length: 50\n\ntext="
         )
-        with await asyncio.to_thread(start_of, page.host, head) as connection:
+        with await asyncio.to_thread(start_of, page.listens_at, head) as connection:
             answer = await asyncio.to_thread(connection.recv, 65536)
 
     assert b"400 Bad Request" in answer
@@ -160,7 +161,7 @@ def test_chunks_without_end_are_cut_off_with_a_sentence(page: PageProcess) -> No
         "Accept: application/json\nTransfer-Encoding: chunked\n\n"
     )
     chunk = f"100000\n{'x' * 0x100000}\n"
-    with start_of(page.host, head + 2 * chunk) as connection:
+    with start_of(page.listens_at, head + 2 * chunk) as connection:
         answer = ""
         while not answer.endswith("}"):
             answer += connection.recv(65536).decode()
@@ -300,4 +301,14 @@ def test_the_address_that_a_browser_is_started_with_opens_once(tmp_path: Path) -
 
     assert started.startswith(f"http://{printed[1]}/open?token=")
     assert printed[2] not in started
-    assert (codes, owner) == ([200, 403], 200)
+    assert (codes, owner) == ([303, 403], 303)
+
+
+async def test_who_keeps_a_half_sent_password_waiting_is_let_go() -> None:
+    """What a stranger sends must come soon: it may hold no request open for minutes."""
+
+    async def never() -> dict[str, Any]:
+        return await asyncio.Future()
+
+    with pytest.raises(HomeError, match="did not come in time"):
+        await limit_body(never, 10, within_s=0.0)()

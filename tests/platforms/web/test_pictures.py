@@ -45,9 +45,9 @@ def page(home: Path) -> Iterator[PageProcess]:
 
 def fetch(page: PageProcess, path: str) -> tuple[int, dict[str, str], bytes]:
     """The bytes that are served at *path*."""
-    connection = http.client.HTTPConnection(page.host, timeout=60)
+    connection = http.client.HTTPConnection(page.listens_at, timeout=60)
     try:
-        connection.request("GET", path, headers={"Cookie": page.cookie or ""})
+        connection.request("GET", path, headers={"Cookie": page.cookie or "", "Host": page.host})
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     finally:

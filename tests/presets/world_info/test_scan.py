@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from familiar_connect.presets.world_info import scan as scan_module
 from familiar_connect.presets.world_info.place_entries import pool_of
 from familiar_connect.presets.world_info.read_entries import read_entry, split_decorators
 from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
+from familiar_connect.presets.world_info.search_effort import SearchEffort
 from familiar_connect.presets.world_info.types import (
     BookKind,
     BookOrder,
@@ -300,3 +303,69 @@ def test_a_thousand_entries_over_a_hundred_messages_take_milliseconds() -> None:
         unit.append(time.process_time() - started)
     assert len(found.activated) > 5
     assert sorted(taken)[4] < max(0.010, 30 * sorted(unit)[4])
+
+
+def test_two_entries_with_one_uid_are_one_entry_to_the_scan() -> None:
+    """As in SillyTavern: within a pass the later one stands, and neither is called up again."""
+    entries = [{"uid": 7, "key": ["bell"], "content": f"bell {name}"} for name in ("one", "two")]
+    found = scan(entries, "the bell", recursive=True)
+
+    assert [each.text for each in found.activated] == ["bell two"]
+    assert found.limit == ""
+
+
+def test_an_entry_that_chance_was_against_does_not_keep_its_twin_away() -> None:
+    """Chance is thrown for each of two entries with one uid."""
+    entries = [
+        {"uid": 7, "key": ["bell"], "content": "never", "probability": 0},
+        {"uid": 7, "key": ["bell"], "content": "always"},
+    ]
+    assert scan(entries, "the bell", recursive=True).before == "always"
+
+
+def test_a_chain_longer_than_any_book_means_ends_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By passes, where each step is cheap."""
+    monkeypatch.setattr(scan_module, "MAX_PASSES", 40)
+    entries = [{"key": [f"k{at}"], "content": f"k{at + 1}"} for at in range(100)]
+    found = scan(entries, "k0", recursive=True, prompt_tokens=10**9)
+
+    assert len(found.activated) == 40
+    assert found.limit == "after 40 passes its entries still called up others"
+
+
+def test_a_dear_search_ends_at_the_same_entry_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By characters, so that the same turn stops at the same point on every machine."""
+    monkeypatch.setattr(scan_module, "SearchEffort", partial(SearchEffort, 10_000_000))
+    entries = [{"key": [f"k{at}", f"/x{at}/"], "content": f"k{at + 1}"} for at in range(100)]
+    first, second = (scan(entries, "k0", recursive=True, prompt_tokens=10**9) for _ in range(2))
+
+    assert uids(first) == uids(second)
+    assert 0 < len(first.activated) < 100
+    assert first.limit == "its books want more than 10,000,000 characters searched for one turn"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "uid": st.integers(0, 3),
+                "key": st.lists(st.sampled_from(["a", "b", "c", "/a|b/", "{{x}}"]), max_size=3),
+                "content": st.text(alphabet="abc ", max_size=8),
+                "constant": st.booleans(),
+                "sticky": st.integers(0, 2),
+                "probability": st.sampled_from([0, 50, 100]),
+                "delayUntilRecursion": st.integers(0, 3),
+                "group": st.sampled_from(["", "g"]),
+                "scanDepth": st.sampled_from([None, 0, 3]),
+                "preventRecursion": st.booleans(),
+            }
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 4),
+)
+def test_every_scan_of_a_small_book_ends_of_itself(entries: list[dict[str, Any]], least: int) -> None:
+    """Whatever the numbers, groups and keys are: the limits are for large books alone."""
+    found = scan(entries, "a", "b c", recursive=True, min_activations=least, prompt_tokens=10**6)
+    assert found.limit == ""

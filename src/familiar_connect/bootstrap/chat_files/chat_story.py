@@ -67,7 +67,7 @@ def _without_effect(facts: ChatFacts) -> tuple[str, ...]:
 
 def _settings_of(note: AuthorNote) -> dict[str, str | int]:
     return {
-        "author_note": note.text,
+        "author_note": note.text.strip(),  # as a settings file is read: blanks around a text say nothing
         "author_note_depth": max(0, note.depth),
         "author_note_position": note.position,
         "author_note_role": note.role,

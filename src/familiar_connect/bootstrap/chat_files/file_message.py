@@ -40,6 +40,8 @@ class FileMessage:
     """The turn it was when our own export wrote it; 0 for any other."""
     kept: Mapping[str, Any] = field(default_factory=dict)
     """Every other field of SillyTavern's, for the way back."""
+    words: tuple[str, ...] = ()
+    """The raw words behind each version, or behind its one text, where our own export kept them; empty: as shown."""
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -13,7 +14,23 @@ from familiar_connect.history.versions import MAX_VERSIONS
 from familiar_connect.support.text import one_line, without_surrogates
 
 OUR_KEY = "familiar_connect"
-"""What our own export adds, which says nothing on the way in."""
+"""What our own export adds; of it only the raw words say something on the way in."""
+WORDS = "words"
+_DIGEST_BYTES = 16
+
+
+def raw_words(texts: Sequence[str], views: Sequence[str | None]) -> dict[str, object]:
+    """What our key holds of a message where `mes` or swipes are views: the words themselves, by what is shown."""
+    seen = {view for view in views if view is not None}
+    words: dict[str, list[str]] = {}
+    for text, view in zip(texts, views or (None,) * len(texts), strict=True):
+        if (shown := text if view is None else view) in seen:
+            words.setdefault(_digest(shown), []).append(text)
+    return {WORDS: words} if words else {}
+
+
+def _digest(shown: str) -> str:
+    return hashlib.blake2b(shown.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def message_of_row(row: Mapping[str, Any], line: int, where: str, zone: tzinfo) -> FileMessage:
@@ -24,6 +41,7 @@ def message_of_row(row: Mapping[str, Any], line: int, where: str, zone: tzinfo) 
     versions, chosen = _versions(row, where)
     if versions:
         versions = (*versions[:chosen], _bounded(text, where), *versions[chosen + 1 :])
+    versions, chosen = (versions, chosen) if len(versions) > 1 else ((), 0)
     return FileMessage(
         line=line,
         name=one_line(without_surrogates(str(row.get("name") or "")))[:MAX_NAME_CHARS],
@@ -32,11 +50,23 @@ def message_of_row(row: Mapping[str, Any], line: int, where: str, zone: tzinfo) 
         is_hidden=bool(row.get("is_system")),
         is_narrator=_extra(row).get("type") == "narrator",
         sent=parse_send_date(row.get("send_date"), zone),
-        versions=versions if len(versions) > 1 else (),
-        chosen=chosen if len(versions) > 1 else 0,
+        versions=versions,
+        chosen=chosen,
         turn_id=_turn_id(row),
         kept=_kept(row),
+        words=_words(row, versions or (_bounded(text, where),), where),
     )
+
+
+def _words(row: Mapping[str, Any], shown: Sequence[str], where: str) -> tuple[str, ...]:
+    """The raw words behind each text that is *shown*; one that was changed since the export is its own words."""
+    ours = _extra(row).get(OUR_KEY)
+    kept = ours.get(WORDS) if isinstance(ours, Mapping) else None
+    if not isinstance(kept, Mapping):
+        return ()
+    behind = {name: iter(each) for name, each in kept.items() if isinstance(each, list)}
+    found = [next(behind.get(_digest(text), iter(())), text) for text in shown]
+    return tuple(_bounded(raw, where) if isinstance(raw, str) else text for raw, text in zip(found, shown, strict=True))
 
 
 def _extra(row: Mapping[str, Any]) -> Mapping[str, Any]:

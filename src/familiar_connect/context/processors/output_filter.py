@@ -1,6 +1,7 @@
 """OutputFilter: strips what a model should not have written, while it streams, without asking a model.
 
-It takes away markup (the program's own, and a model's tags), the familiar's own name echoed before its words, time
+It takes away what commands a terminal, markup (the program's own, and a model's tags), the familiar's own name echoed
+before its words, time
 stamps copied from the history, white space at both ends, and everything from the point where the model begins to
 speak for someone else. What it has let through is never taken back, so it can stand between the model and a speaker.
 """
@@ -13,6 +14,7 @@ from enum import Enum
 
 from familiar_connect.chat.silence import SilenceFilter
 from familiar_connect.context.processors.markup_filter import MarkupFilter
+from familiar_connect.support.terminal_escapes import EscapeFilter
 
 _STAMP = re.compile(r"(?:\[[0-9]{1,2}:[0-9]{2}\]|\(about [0-9]{1,6} [a-z]{1,12} later\))\s*")
 _STAMP_BEGUN = re.compile(r"\[[0-9:]{0,5}|\((?:a[a-z0-9 ]{0,40})?")
@@ -39,6 +41,7 @@ class OutputFilter:
         self._known_tags = known_tags
         self._own = _bare(own_names)
         self._others = _bare(other_names) - self._own
+        self._escapes = EscapeFilter()
         self._markup = MarkupFilter(known_tags)
         self._held = ""
         self._gap = ""
@@ -59,14 +62,14 @@ class OutputFilter:
         """The part of what came so far that is surely the familiar's own words."""
         if self.ended:
             return ""
-        self._held += self._markup.feed(piece)
+        self._held += self._markup.feed(self._escapes.feed(piece))
         return self._advance(final=False)
 
     def close(self) -> str:
         """What was held back and turns out to be words; white space at the end is dropped."""
         if self.ended:
             return ""
-        self._held += self._markup.close()
+        self._held += self._markup.feed(self._escapes.close()) + self._markup.close()
         rest = self._advance(final=True)
         self.ended = True
         return rest

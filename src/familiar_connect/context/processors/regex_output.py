@@ -11,6 +11,7 @@ class RegexPostProcessor:
     """Runs the scripts of the request over a whole reply; in a thread, for a text may be long."""
 
     id = "regex"
+    makes_view = True
 
     async def process(self, reply_text: str, request: ContextRequest) -> str:
         return await off_loop(rewrite_reply, reply_text, request)

@@ -115,9 +115,9 @@ class SteppedThinkingPreProcessor:
             limit=self._window,
             before_id=_exchange_start(request),
         )
-        shown = turns if request.readers is None else only_since_opened(turns, request.readers.audience)
+        shown = turns if request.readers is None else only_since_opened(turns, request.readers)
         return [
-            format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
+            format_turn_for_transcript(t.role, t.author, shorten_middle(t.display_text, MAX_MESSAGE_CHARS))
             for t in without_private_turns(shown, self._privacy)
         ]
 

@@ -15,6 +15,21 @@ from familiar_connect.history.rows import in_utc, parse_timestamp
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, storable_all
 
+MARK_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS channel_marks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        after_id INTEGER NOT NULL,
+        made_at TEXT NOT NULL,
+        summary TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS channel_marks_by_channel ON channel_marks (familiar_id, channel_id, id)",
+)
+
 
 class MarkKind(StrEnum):
     reset = "reset"

@@ -36,4 +36,4 @@ def has_words(said: HistoryTurn) -> bool:
     """Whether there are words to find in the turn: of one that was deleted, hidden or undone none, of a copy no new."""
     if said.mark not in SEARCHED_MARKS or said.copy_of is not None:
         return False
-    return bool(said.content.strip()) and said.content != DELETED
+    return bool(said.actual_words.strip()) and said.actual_words != DELETED

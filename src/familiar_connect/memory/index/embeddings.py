@@ -220,6 +220,11 @@ class EmbeddingIndex:
         self._file.try_open()
         return self._file.open_count
 
+    def flush_deleted(self) -> None:
+        """Leave nothing in the file of what files no longer say."""
+        with self._building:
+            self._file.flush_deleted("passage_words")
+
     def forget(self) -> None:
         """Throw the index away; the next build makes it again."""
         with self._building:

@@ -181,6 +181,7 @@ class Indexer:
         self._scan_s = scan_s
         self._snapshot: FolderSnapshot | None = None
         self._scanned_at = self._followed_at = 0.0
+        self._last_error = ""
         self._stale: dict[str, None] = {}
         self._in_hand: str | None = None
         """The large file that is being embedded, between whose batches others are taken in."""
@@ -225,6 +226,17 @@ class Indexer:
             if is_first and is_program():
                 freeze_heap()
         return stats
+
+    def follow_withdrawals(self) -> None:
+        """Be level at once with what was taken back: nothing of it is left in the files of the index."""
+        with self._working:
+            self._refresh_handful()
+            while self._stale and not self._stopped.is_set() and self._next_files():
+                self._refresh_handful()
+            if self._turns is not None:
+                self._guarded(self._turns.follow_withdrawals)
+            if self._files is not None:
+                self._guarded(self._files.flush_deleted)
 
     @contextmanager
     def pause_while_replying(self) -> Iterator[None]:
@@ -358,13 +370,15 @@ class Indexer:
     def _guarded(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """*work*, or None with one line in the log: the index is a convenience, never a condition."""
         try:
-            return work(*arguments)
+            found = work(*arguments)
         except Exception as exc:  # whatever an embedder's library throws must not end the worker
-            level = (
-                logging.DEBUG if self._stopped.is_set() else logging.WARNING
-            )  # what a closed index misses is no news
-            _log.log(level, "memory index could not be brought level", extra={"error": f"{type(exc).__name__}: {exc}"})
+            error = f"{type(exc).__name__}: {exc}"
+            is_news = error != self._last_error and not self._stopped.is_set()  # what a closed index misses is none
+            self._last_error = error
+            level = logging.WARNING if is_news else logging.DEBUG
+            _log.log(level, "memory index could not be brought level", extra={"error": error})
             return None
+        return found
 
     def _go_on(self) -> bool:
         """Wait while a reply is made, yet not for ever; says whether to go on.

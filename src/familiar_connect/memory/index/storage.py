@@ -13,7 +13,6 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +73,7 @@ class DerivedFile:
         with self._troubles() as database:
             return database.read(sql, parameters)
 
-    @contextmanager
+    @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing; the first one makes the file, and keeps it out of version control."""
         with self._troubles() as database, database.transaction() as connection:
@@ -98,6 +97,12 @@ class DerivedFile:
                 _log.info("memory index was removed and is made again", extra={"path": str(self.path)})
                 self._let_go()
 
+    def flush_deleted(self, word_table: str) -> None:
+        """Leave nothing of removed rows in the file: a table of words keeps them until it is merged."""
+        with self._troubles() as database:
+            database.write(f"INSERT INTO {word_table} ({word_table}) VALUES ('optimize')")
+            database.flush_deleted()
+
     def reset(self, reason: str) -> None:
         """Throw the file away; the next use makes it again."""
         with self._lock:
@@ -110,7 +115,7 @@ class DerivedFile:
             self._let_go()
             self._closed = True
 
-    @contextmanager
+    @contextlib.contextmanager
     def _troubles(self) -> Iterator[Database]:
         """The open database; damage met on the way throws it away, so that the next use finds a sound one."""
         database = self._ready()
@@ -141,11 +146,11 @@ class DerivedFile:
                     return database
                 changed = [key for key, value in self._identity.items() if found.get(key) != value]
                 database.close()
-                self._discard("made for another " + " and ".join(changed))
+                self.reset("made for another " + " and ".join(changed))
             except IndexUnavailable as exc:
                 if not _is_damage(exc) or attempt:
                     raise
-                self._discard("damaged")
+                self.reset("damaged")
         return self._connect()
 
     def _connect(self) -> Database:
@@ -156,22 +161,17 @@ class DerivedFile:
         if not self.path.exists():
             _remove(self.path)  # a log whose database is gone belongs to nothing
             keep_out_of_git(self.path.parent)
-        return Database(
-            self.path,
-            [Migration("tables", self._make)],
-            error=IndexUnavailable,
-            synchronous="NORMAL",
-            busy_timeout_s=BUSY_TIMEOUT_S,
+        steps = [Migration("tables", self._make)]
+        database = Database(
+            self.path, steps, error=IndexUnavailable, synchronous="NORMAL", busy_timeout_s=BUSY_TIMEOUT_S
         )
+        database.write("PRAGMA secure_delete=ON")  # what leaves the index leaves its file
+        return database
 
     def _make(self, connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", self._identity.items())
         self._create(connection)
-
-    def _discard(self, reason: str) -> None:
-        _log.warning("memory index is made anew", extra={"path": str(self.path), "reason": reason})
-        _remove(self.path)
 
     def _let_go(self) -> None:
         if self._database is not None:

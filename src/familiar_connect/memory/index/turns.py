@@ -145,6 +145,11 @@ class TurnIndex:
             self._embed_newest(model, go_on, progress)
         return taken
 
+    def follow_withdrawals(self) -> None:
+        """Forget what was taken back, and leave nothing of it in the file."""
+        self._follow_the_revised()
+        self._file.flush_deleted("words")
+
     def _count_new(self) -> int:
         last = self._file.read("SELECT last_turn_id FROM totals")[0][0]
         held = self._history.database.read(
@@ -159,8 +164,8 @@ class TurnIndex:
 
     def counts(self) -> tuple[int, int]:
         """How many units there are, and how many conversations."""
-        row = self._file.read("SELECT units, stretches FROM totals")[0]
-        return int(row[0]), int(row[1])
+        units, stretches = self._file.read("SELECT units, stretches FROM totals")[0]
+        return int(units), int(stretches)
 
     def names(self) -> set[str]:
         """The names people were called when they spoke, lower-cased."""
@@ -278,7 +283,7 @@ class TurnIndex:
         found: dict[int, _ShownUnit] = {}
         for unit, turn_id, channel, text in rows:
             source, audience = said.get(turn_id), told.get(turn_id)
-            if source is None or audience is None or text not in source.content:
+            if source is None or audience is None or text not in source.actual_words:
                 continue
             label = source.author.label if source.author else self._own_name or None
             is_beside = unit in near and not is_in_prompt(turn_id, channel, scope)
@@ -349,7 +354,7 @@ class TurnIndex:
         )
         return [
             insert_unit(connection, next_unit_number(connection, said), said, text)
-            for text in split_long(said.content, PIECE_CHARS)
+            for text in split_long(said.actual_words, PIECE_CHARS)
         ]
 
     def _may_hold(self, said: HistoryTurn) -> bool:
@@ -402,8 +407,8 @@ class TurnIndex:
             held.clear()
 
     def _drop(self, units: Sequence[int]) -> None:
-        for held in (self.vectors.drop, self._sentences.drop_units, self.words.drop_units):
-            held(units)
+        for drop in (self.vectors.drop, self._sentences.drop_units, self.words.drop_units):
+            drop(units)
 
     def _load(self) -> None:
         """Bring what is in memory level with the file: at first all of it, later what another process changed."""
@@ -428,10 +433,8 @@ class TurnIndex:
         )[0][0]
         if held == seen:
             return
-        there = {
-            row[0]
-            for row in self._history.database.read("SELECT id FROM turns WHERE familiar_id = ?", (self._familiar_id,))
-        }
+        rows = self._history.database.read("SELECT id FROM turns WHERE familiar_id = ?", (self._familiar_id,))
+        there = {row[0] for row in rows}
         units = self._file.read("SELECT id, turn_id, text FROM units")
         gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
         with self._file.transaction() as connection:
@@ -473,7 +476,7 @@ class TurnIndex:
 
         Returns what `TurnFacts` holds of the new ones.
         """
-        wanted = split_long(said.content, PIECE_CHARS) if self._may_hold(said) else []
+        wanted = split_long(said.actual_words, PIECE_CHARS) if self._may_hold(said) else []
         if [text for _, text in held] == wanted:
             return []
         if not held:

@@ -159,4 +159,5 @@ def _turn(turn: HistoryTurn) -> dict[str, object]:
         "username": who.username if who is not None else None,
         "display_name": who.display_name if who is not None else None,
         "content": turn.content,
+        **({"view": turn.view} if turn.view is not None else {}),
     }

@@ -1,16 +1,17 @@
 """Forgetting a person: lists everything that is kept of them, and removes it once the owner confirms.
 
-What they said goes wherever it is quoted: in sessions and in files about others, found by the turns each part came
-from. Rows go in one transaction and last, because they tell the names that the rest is found by. What is to be
-done is written down before the first removal, so a run that was cut is finished by the next. Nothing of
-their words is left in free pages, write-ahead logs or earlier versions. This is the one exception to
-"nothing is ever deleted".
+What they said goes wherever a copy of it is kept, by the one operation that takes words back (`memory.withdrawal`);
+here also goes what is about them, and their turns themselves. Rows go in one transaction and last, because they tell
+the names that the rest is found by. What is to be done is written down before the first removal, so a run that was
+cut is finished by the next. Nothing of their words is left in free pages, write-ahead logs or earlier versions. This
+is the one exception to "nothing is ever deleted".
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from familiar_connect.memory.people import ALIASES_PATH, read_aliases, rebuild_a
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.memory.withdrawal.copies import copy_keepers
+from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
 from familiar_connect.memory.writing.journal import PENDING, RunLog, writer_lock
 from familiar_connect.observe.person_match import mentions_person
 from familiar_connect.observe.replay_store import ReplayStore
@@ -155,10 +158,11 @@ class PersonEraser:
     def forget(self, person: Person, *, also_mentions: bool = False) -> ErasureResult:
         """Remove all of it. Run again after a crash, it finishes."""
         with writer_lock(self._audit_folder):
-            turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
             own = self._known_files(person)
-            doomed = [mention for mention in self._mentions_of(person, turns) if mention.is_quote or also_mentions]
-            edited = self._begin(person, doomed, also_mentions)
+            turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
+            edited = self._begin(person, self._doomed(person, turns, also_mentions), also_mentions)
+            also = self._withdraw(turns)
+            doomed = self._doomed(person, turns, also_mentions)
             pending = self._forget_pages(person, turns)
             replays = self._replays.erase_person(person.author)
             self._forget_mentions(doomed)
@@ -170,7 +174,7 @@ class PersonEraser:
             self._review.decisions.erase(lambda line: not own.isdisjoint(line.get("files") or ()))
             SpendingStore(FamiliarFolder(self._root).metrics_db, self._familiar_id).erase(person.author.canonical_key)
             self._progress("turns")
-            gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
+            gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author, also=also)
             self._forget_pictures()
             self._progress("free pages")
             complete = self._compact()
@@ -180,6 +184,24 @@ class PersonEraser:
         facts = {"turns": gone, "versions": versions, "replays": replays, "complete": complete}
         _log.info("a person was forgotten", extra=facts)
         return ErasureResult(turns=gone, versions=versions, replays=replays, edited=edited, complete=complete)
+
+    def _doomed(self, person: Person, turns: set[int], also_mentions: bool) -> list[Mention]:
+        return [mention for mention in self._mentions_of(person, turns) if mention.is_quote or also_mentions]
+
+    def _withdraw(self, theirs: set[int]) -> list[int]:
+        """Take what they said out of everything made of it; turns of ours that repeat it."""
+        self._progress("what was made of their words")
+        folder = FamiliarFolder(self._root)
+        keepers = copy_keepers(folder, with_exports=True)
+        withdrawal = TurnWithdrawal(self._store, self._history, self._familiar_id, keepers=keepers, removes_empty=False)
+        turns = withdrawal.rows.describe(theirs)
+        words = withdrawal.words_of(turns)
+        earlier = {turn_id for turn_id, said in withdrawal.rows.own_earlier_words() if words.is_in(said)}
+        ours = withdrawal.rows.describe({*withdrawal.repeating(turns, words), *earlier})
+        words = words.with_phrases(withdrawal.words_of(ours)) if ours else words
+        withdrawal.clean((*turns, *ours), words, source=SOURCE)
+        shutil.rmtree(folder.home.trial, ignore_errors=True)
+        return [turn.id for turn in ours]
 
     def _begin(self, person: Person, doomed: list[Mention], also_mentions: bool) -> tuple[str, ...]:
         """Write down what is to be done; which files parts are taken out of, by this run and one that was cut."""
@@ -246,7 +268,7 @@ class PersonEraser:
     def _mentions_of(self, person: Person, turns: set[int]) -> list[Mention]:
         def text_of(turn_id: int) -> str:
             turn = self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=turn_id)
-            return turn.content if turn is not None else ""
+            return turn.actual_words if turn is not None else ""
 
         found = mentions_of(
             person.author,

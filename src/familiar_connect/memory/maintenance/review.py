@@ -167,6 +167,23 @@ class Review:
         for run_id in run_ids:
             self._remove(_safe(run_id))
 
+    def replace(self, plan: Plan) -> None:
+        """Let *plan* wait in the place of the proposal of the same run."""
+        for path in self._proposal_store.glob(f"{PENDING}/{_safe(plan.run_id)}/*.diff"):
+            self._proposal_store.delete_file(path)
+        self._put(plan)
+
+    def remove_answers(self, run_id: str) -> None:
+        """Empty the raw answers that a batch was put aside with; the batch itself waits on."""
+        path = _path(_safe(run_id), QUARANTINE_NAME)
+        try:
+            record = json.loads(self._proposal_store.read_file(path))
+            record["attempts"] = [{**each, "reply": ""} for each in record.get("attempts") or ()]
+        except (MemoryStoreError, ValueError, TypeError, AttributeError):  # damaged: nothing of it is worth keeping
+            self._remove(run_id)
+            return
+        self._proposal_store.write_file(path, json.dumps(record, indent=1) + "\n")
+
     def pending_text(self, run_id: str) -> str:
         """Everything that waits under *run_id*, as one text."""
         found = []

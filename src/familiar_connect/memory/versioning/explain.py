@@ -69,4 +69,4 @@ def explain_parts(
 
 def _quote(turn: HistoryTurn) -> Quote:
     who = turn.author.label if turn.author is not None else turn.role
-    return Quote(turn_id=turn.id, who=who, when=turn.timestamp, text=turn.content)
+    return Quote(turn_id=turn.id, who=who, when=turn.timestamp, text=turn.actual_words)

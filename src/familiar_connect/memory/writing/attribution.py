@@ -49,7 +49,7 @@ class SourceFinder:
         self._said = []
         for turn in batch.turns:
             person = batch.participant(turn)
-            words = frozenset(telling_words(turn.content))
+            words = frozenset(telling_words(turn.actual_words))
             self._said.append(_Said(turn.id, words, person.slug if person else None))
         seen = Counter(word for said in self._said for word in said.words)
         self._rarity = {word: math.log(1 + len(self._said) / count) for word, count in seen.items()}

@@ -162,7 +162,7 @@ def cut_batch(
     taken: list[HistoryTurn] = []
     used = 0
     for turn in [turn for turn in turns if turn.audience == audience][: bounds.turns]:
-        used += min(len(turn.content), bounds.turn)
+        used += min(len(turn.actual_words), bounds.turn)
         if taken and (used > bounds.transcript or session_slot(turn.timestamp, zone) != slot):
             break
         taken.append(turn)
@@ -190,7 +190,7 @@ def format_transcript(batch: Batch, bounds: Bounds) -> str:
     another."""
     return "\n".join(
         f"[{turn.id}] {turn.timestamp.astimezone(batch.zone):%Y-%m-%d %H:%M} {speaker_label(batch, turn)}: "
-        f"{_inset(shorten_middle(without_fake_notes(turn.content), bounds.turn))}"
+        f"{_inset(shorten_middle(without_fake_notes(turn.actual_words), bounds.turn))}"
         for turn in batch.turns
     )
 

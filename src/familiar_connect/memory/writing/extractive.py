@@ -78,7 +78,7 @@ def statements_of(batch: Batch, person: BatchParticipant) -> list[SelfStatement]
     found: dict[str, SelfStatement] = {}
     for turn in batch.turns:
         if batch.participant(turn) is person:
-            for sentence in find_self_statements(without_fake_notes(turn.content)):
+            for sentence in find_self_statements(without_fake_notes(turn.actual_words)):
                 quote = quotable(sentence)
                 found.setdefault(quote.casefold().rstrip(".!"), SelfStatement(turn_id=turn.id, sentence=quote))
     return list(found.values())
@@ -150,7 +150,7 @@ def _quotes(batch: Batch) -> Iterable[_Quote]:
         person = batch.participant(turn)
         if person is None:
             continue
-        spoken = turn.content[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
+        spoken = turn.actual_words[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
         for sentence in sentences(spoken)[:MAX_SENTENCES_PER_TURN]:
             quote = quotable(sentence)
             weight = weight_of(quote)

@@ -102,7 +102,7 @@ class GroundingCheck:
         self._people = {person.slug: _own_words(person) for person in batch.roster}
         self._card = [frozenset(_words(sentence)) for sentence in sentences(card)]
         self._speakers = {each.casefold() for each in names}
-        self._turns = [_plain(turn.content) for turn in batch.turns]
+        self._turns = [_plain(turn.actual_words) for turn in batch.turns]
 
     def supports(self, sentence: str, person: BatchParticipant | None = None) -> bool:
         """Whether *sentence*, in the file of *person* or in one of no person's, was said."""
@@ -275,8 +275,8 @@ def _evidence_of(batch: Batch) -> list[_Evidence]:
     found: list[_Evidence] = []
     for turn in batch.turns:
         person = batch.participant(turn)
-        for start, end in sentence_spans(turn.content)[:40]:
-            sentence = turn.content[start:end].strip()
+        for start, end in sentence_spans(turn.actual_words)[:40]:
+            sentence = turn.actual_words[start:end].strip()
             clauses = [clause.strip() for clause in _CLAUSE.split(sentence)[:12]]
             for piece in dict.fromkeys([sentence, *clauses]):
                 words = frozenset(_words(piece))

@@ -217,7 +217,7 @@ def _relevant_topics(memory: VisibleMemory, batch: Batch, people: str, limit: in
     except MemoryStoreError:
         return []
     entries = [entry for entry in names if not (entry.name.startswith(".") or is_archive(entry.name))]
-    said = {word for turn in batch.turns for word in _WORDS.findall(turn.content.casefold())}
+    said = {word for turn in batch.turns for word in _WORDS.findall(turn.actual_words.casefold())}
 
     def rank(entry: MemoryEntry) -> tuple[float, bool, float, str]:
         words = set(_WORDS.findall(PurePosixPath(open_path(entry.name)).stem.casefold().replace("-", " ")))

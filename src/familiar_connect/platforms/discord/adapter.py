@@ -17,7 +17,6 @@ from typing import Any
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
@@ -26,6 +25,7 @@ from familiar_connect.history.types import TurnMark
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.backfill import MAX_MISSED, fetch_missed
 from familiar_connect.platforms.discord.channel_queues import ChannelQueues
+from familiar_connect.platforms.discord.channel_readers import ChannelReaders
 from familiar_connect.platforms.discord.client import (
     GUILD_READY_TIMEOUT_S,
     Application,
@@ -39,8 +39,9 @@ from familiar_connect.platforms.discord.client import (
 from familiar_connect.platforms.discord.errors import delivery_error, translate_errors
 from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.past_reader import PastReader
+from familiar_connect.platforms.discord.people import author_of, learn_recipient
 from familiar_connect.platforms.discord.place import DiscordPlace
-from familiar_connect.platforms.discord.scene import SceneCache, is_channel_hidden
+from familiar_connect.platforms.discord.scene import SceneCache
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
 from familiar_connect.platforms.discord.voice.parts import VoiceParts
 from familiar_connect.platforms.discord.voice.sessions import VoiceSessions
@@ -59,10 +60,13 @@ DISCORD_EPOCH_MS = 1_420_070_400_000
 """The moment from which the ids of Discord count."""
 MAX_THREADS = 50
 """Threads of a server that are looked at when it is there; the newest."""
+BAN_REACHES_BACK = timedelta(days=7)
+"""The longest stretch of messages that Discord deletes with a ban."""
 MAX_TOLD = 500
 """Sentences for the owner that are not said again within the hour."""
 READY_S = 60.0
 """How long a reminder that is due waits for the connection before it is tried again later."""
+LEARN_MEMBERS_S = 120.0
 TAKE_IN_S = 3.0
 """How long leaving may wait for what has come in to be stored."""
 # Who is online changes all the time: that is as fresh as the scene is kept.
@@ -106,9 +110,10 @@ class DiscordPlatform:
         self._why_no_voice = why_no_voice
         self._voice: VoiceSessions | None = None
         self._scenes = SceneCache(familiar.clock)
+        self._readers = ChannelReaders(familiar.history_store, familiar.id)
         self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
         self._outbox_rows = familiar.history_store.outbox
-        self._message_edits = MessageEditHandler(self._revisions, familiar.stores.privacy, familiar.intake.revise)
+        self._message_edits = familiar.reply_path.message_edits
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
@@ -178,6 +183,7 @@ class DiscordPlatform:
             "on_message": self._on_message,
             "on_raw_message_edit": self._on_edit,
             "on_raw_message_delete": self._on_delete,
+            "on_member_ban": self._on_ban,
             "on_raw_bulk_message_delete": self._on_bulk_delete,
             "on_interaction": self._on_interaction,
             "on_guild_remove": self._on_guild_remove,
@@ -188,7 +194,19 @@ class DiscordPlatform:
             setattr(client, name, handler)
         for event in _CHANGES_A_SERVER:
             setattr(client, f"on_{event}", self._on_change)
-        guard_events(client, {"GUILD_CREATE": self._on_guild_here})
+        self._readers.forget_connection()
+        hooks = self._readers.hooks(client.get_guild)
+        forget_server = hooks["GUILD_CREATE"]
+
+        def on_guild_here(data: dict[str, Any]) -> None:
+            forget_server(data)
+            self._on_guild_here(data)
+
+        def on_message(data: dict[str, Any]) -> None:
+            self._readers.note_message(int(data["id"]), client.get_channel(int(data["channel_id"])))
+
+        hooks |= {"GUILD_CREATE": on_guild_here, "MESSAGE_CREATE": on_message}
+        guard_events(client, hooks, self._on_partial_edit)
         guard_requests(client)
 
     # Hearing
@@ -199,7 +217,9 @@ class DiscordPlatform:
     async def _hear(self, message: Any, *, is_old_news: bool = False) -> None:
         inbound = self._inbound(message)
         if inbound is not None and not inbound.is_self and not self._is_for_call(inbound):
+            learn_recipient(message)
             place = self._place(message.channel)
+            inbound = replace(inbound, said_under=self._readers.rules_at(message.id))
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
 
     def _is_for_call(self, inbound: InboundMessage) -> bool:
@@ -229,7 +249,9 @@ class DiscordPlatform:
     def _place(self, channel: Any) -> DiscordPlace:
         place = self._places.get(channel.id)
         if place is None:
-            place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes, self._persona_webhooks)
+            place = DiscordPlace(
+                lambda: self._client, channel, self._familiar, self._scenes, self._persona_webhooks, self._readers
+            )
         place.set_channel(channel)
         self._places.put(channel.id, place)
         return place
@@ -264,6 +286,18 @@ class DiscordPlatform:
     async def _on_edit(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._revise(payload))
 
+    def _on_partial_edit(self, data: dict[str, Any]) -> None:
+        """An edit told in part: other words are looked up where they stand; whatever else came, no word is new."""
+        if "content" in data:
+            channel_id, message_id = int(data["channel_id"]), int(data["id"])
+            self._lanes.put(channel_id, lambda: self._revise_from(channel_id, message_id))
+
+    async def _revise_from(self, channel_id: int, message_id: int) -> None:
+        channel = await self._channel_at(channel_id)
+        inbound = self._inbound(await channel.fetch_message(message_id))
+        if inbound is not None and not inbound.is_self:
+            await self._message_edits.on_edit(inbound)
+
     async def _revise(self, payload: Any) -> None:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
         inbound = self._inbound(message) if message is not None else None
@@ -278,6 +312,11 @@ class DiscordPlatform:
 
     async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
         await self._message_edits.on_delete(channel_id, [str(each) for each in message_ids])
+
+    async def _on_ban(self, guild: Any, user: Any) -> None:
+        """Discord does not say how much of what they wrote goes with a ban: the most that may."""
+        since = self._familiar.clock.now() - BAN_REACHES_BACK
+        await self._message_edits.on_ban(author_of(user), guild.id, since=since)
 
     # Coming, going and looking back
 
@@ -310,6 +349,7 @@ class DiscordPlatform:
         self._scenes.invalidate(guild_id)
         if self._voice is not None:
             self._voice.settle_soon(guild_id)
+        self._background.start(self._learn_members(guild_id), name=f"members-{guild_id}")
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
         subscribed = {
             each.channel_id for each in self._familiar.subscriptions.all() if each.kind is SubscriptionKind.text
@@ -320,6 +360,17 @@ class DiscordPlatform:
         followed = [each for each in data.get("threads") or [] if int(each.get("parent_id") or 0) in subscribed]
         for thread_id in sorted({int(each["id"]) for each in followed} - subscribed)[-MAX_THREADS:]:
             self._lanes.put(thread_id, partial(self._catch_up_thread, thread_id))
+
+    async def _learn_members(self, guild_id: int) -> None:
+        """Ask for the members that a large server did not name by itself: without them little is known to be open."""
+        guild = self._client.get_guild(guild_id)
+        if guild is None or guild.chunked or not self._client.intents.members:
+            return
+        try:
+            async with asyncio.timeout(LEARN_MEMBERS_S):
+                await guild.chunk()
+        except Exception as error:  # isolation: what is not known counts as no
+            logger.warning("the members of a server are not known", extra={"error": type(error).__name__})
 
     async def _catch_up_thread(self, thread_id: int) -> None:
         """As a channel; a thread or post that is new to us is read from its beginning.
@@ -369,7 +420,8 @@ class DiscordPlatform:
             logger.warning("a reply could not be finished", extra={"channel_id": channel.id, "reason": str(error)})
             return
         within_s = familiar.config.discord.answer_late_s
-        await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now())
+        is_dm = getattr(channel, "guild", None) is None
+        await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now(), is_dm=is_dm)
 
     async def _on_guild_remove(self, guild: Any) -> None:
         self._scenes.invalidate(guild.id)
@@ -379,8 +431,10 @@ class DiscordPlatform:
         about = changed[-1]
         guild = getattr(about, "guild", about)
         self._scenes.invalidate(getattr(guild, "id", None))
-        if hasattr(about, "permissions_for") and is_channel_hidden(about):
-            await self._familiar.intake.on_channel_hidden(about.id, platform="discord", guild_id=guild.id)
+        if hasattr(about, "permissions_for") and self._readers.is_hidden(about):
+            rules = self._readers.fingerprint_of(about)
+            for each in (about.id, *await self._readers.threads_to_hide(about)):
+                await self._familiar.intake.on_channel_hidden(each, platform="discord", guild_id=guild.id, rules=rules)
 
     # Commands, and what the owner is told
 

@@ -24,6 +24,7 @@ class Application:
     """Who owns the bot, and what it may be told of."""
 
     owners: frozenset[int]
+    """Of a team its owner alone: whoever else is in it is not the familiar's owner."""
     may_see_members: bool
     may_see_presence: bool
 
@@ -59,10 +60,9 @@ async def fetch_application(token: str) -> Application:
     flags = info.flags
     if not (flags.gateway_message_content or flags.gateway_message_content_limited):
         raise SetupError(NO_CONTENT_INTENT)
-    team = info.team.members if info.team is not None else []
-    owners = {info.owner.id, *(member.id for member in team)} if info.owner is not None else {m.id for m in team}
+    owner = info.team.owner_id if info.team is not None else info.owner.id if info.owner is not None else None
     return Application(
-        owners=frozenset(owners),
+        owners=frozenset({owner} if owner is not None else ()),
         may_see_members=bool(flags.gateway_guild_members or flags.gateway_guild_members_limited),
         may_see_presence=bool(flags.gateway_presence or flags.gateway_presence_limited),
     )
@@ -154,16 +154,24 @@ def guard_voice(client: Any, api_url: str | None) -> None:
     http.ws_connect = connect_plainly
 
 
-def guard_events(client: Any, after: dict[str, Callable[[dict[str, Any]], None]]) -> None:
+def guard_events(
+    client: Any,
+    after: dict[str, Callable[[dict[str, Any]], None]],
+    on_partial_edit: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
     """Let an event that cannot be read cost itself only, instead of the connection.
 
-    *after* is called with an event's data once the library has taken it in.
+    *after* is called with an event's data once the library has taken it in; *on_partial_edit* with that of an edit
+    that names no author, which the library cannot take in.
     """
     parsers: dict[str, Callable[[Any], Any]] = client._connection.parsers
 
     def guard(event: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def parse_safely(data: Any) -> None:
             try:
+                if event == "MESSAGE_UPDATE" and "author" not in data and on_partial_edit is not None:
+                    on_partial_edit(data)
+                    return
                 keep_application(data)
                 parse(data)
                 if event in after:

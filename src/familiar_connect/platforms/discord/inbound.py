@@ -54,7 +54,7 @@ def to_inbound(
     reply_to = _reply_to(message, own)
     is_self = is_own_message(message, own)
     webhook = _webhook(message, is_own=is_self)
-    is_person = webhooks == "all" or (webhooks == "people" and application_of(message) is not None)
+    is_person = is_webhook_person(webhooks, application_of(message))
     return InboundMessage(
         platform="discord",
         channel_id=channel.id,
@@ -115,11 +115,19 @@ def _webhook(message: discord.Message, *, is_own: bool) -> WebhookIdentity | Non
     if is_own:
         return WebhookIdentity(webhook_id=str(message.webhook_id), name=name)
     source = application_of(message) or message.webhook_id
-    key = sha256(fold_name(name).encode()).hexdigest()[:12]
-    person = Author(
-        platform="discord", user_id=f"webhook-{source}-{key}", username=None, display_name=visible_name(name)
-    )
+    person = webhook_author(name, str(source))
     return WebhookIdentity(webhook_id=str(message.webhook_id), name=name, bridge_user=person)
+
+
+def is_webhook_person(webhooks: str, application: str | None) -> bool:
+    """Whether the setting *webhooks* takes what a webhook says for a person's; *application* posts through it."""
+    return webhooks == "all" or (webhooks == "people" and application is not None)
+
+
+def webhook_author(name: str, source: str) -> Author:
+    """Who speaks under *name* through the webhooks of an application, or through one webhook, *source*."""
+    key = sha256(fold_name(name).encode()).hexdigest()[:12]
+    return Author(platform="discord", user_id=f"webhook-{source}-{key}", username=None, display_name=visible_name(name))
 
 
 def _reply_to(message: discord.Message, own: tuple[int, int]) -> ReferencedMessage | None:

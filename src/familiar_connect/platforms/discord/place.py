@@ -14,19 +14,21 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from familiar_connect.chat.message_parts import MessagePiece, Reaction
+from familiar_connect.chat.message_parts import MessagePiece, Reaction, ReferencedMessage
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.channel_readers import ChannelReaders
 from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
 from familiar_connect.platforms.discord.marks import DiscordMarks, ids_in_mentions
 from familiar_connect.platforms.discord.people import author_of
-from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
+from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_speakers
 from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
@@ -63,7 +65,9 @@ class DiscordPlace:
         familiar: Familiar,
         scenes: SceneCache,
         webhooks: PersonaWebhooks | None = None,
+        readers: ChannelReaders | None = None,
     ) -> None:
+        self._readers = readers or ChannelReaders(familiar.history_store, familiar.id)
         self._webhooks = webhooks or PersonaWebhooks(familiar)
         self._connected = client
         self.set_channel(channel)
@@ -243,27 +247,35 @@ class DiscordPlace:
 
     async def notice(self, text: str) -> None:
         """Something that is not the familiar speaking, in a frame of its own."""
+        nonce = uuid4().hex[:NONCE_CHARS]
+        try:
+            await send_with_retry(lambda: self._show_notice(text, nonce), asyncio.sleep)
+        except DeliveryError as error:  # isolation: there is nobody left to tell
+            logger.warning("a notice could not be shown", extra={"channel_id": self._channel.id, "reason": str(error)})
+
+    async def tell_asker(self, asked: InboundMessage, text: str) -> None:
+        """A notice as the reply to *asked*; tried again, its nonce keeps Discord from showing it twice."""
+        name = asked.message_id or ""
+        target = ReplyTarget(message_id=name, newest_id=name, is_aimed=True) if name else None
+        nonce = f"owed{name}"[:NONCE_CHARS] if name else uuid4().hex[:NONCE_CHARS]
+        await self._show_notice(text, nonce, target)
+
+    async def _show_notice(self, text: str, nonce: str, target: ReplyTarget | None = None) -> None:
         import discord
 
         framed = discord.Embed(description=text[:LIMIT]).set_footer(text=f"{NOTICE_FOOTER}error")
-        nonce = uuid4().hex[:NONCE_CHARS]
-
-        async def show() -> None:
-            try:
-                async with asyncio.timeout(ANSWER_WITHIN_S):
-                    await self.channel.send(
-                        embed=framed,
-                        nonce=nonce,
-                        enforce_nonce=True,
-                        allowed_mentions=_pings("", is_reply=False),
-                    )
-            except Exception as error:  # whatever the library raises
-                raise delivery_error(error) from error
-
+        shown = self._reference(target)
         try:
-            await send_with_retry(show, asyncio.sleep)
-        except DeliveryError as error:  # isolation: there is nobody left to tell
-            logger.warning("a notice could not be shown", extra={"channel_id": self._channel.id, "reason": str(error)})
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self.channel.send(
+                    embed=framed,
+                    nonce=nonce,
+                    enforce_nonce=True,
+                    allowed_mentions=_pings("", is_reply=shown is not None),
+                    **({"reference": shown} if shown is not None else {}),
+                )
+        except Exception as error:  # whatever the library raises
+            raise delivery_error(error) from error
 
     async def why_not_writable(self) -> str | None:
         """Why nothing can be written here, as far as the library knows."""
@@ -308,10 +320,25 @@ class DiscordPlace:
         wanted = {message.message_id for message in messages}.union(*self._own_pieces.values())
         # One walk over what the library has at hand: it would walk once for each message asked for.
         live = {str(each.id): each for each in self._client.cached_messages if str(each.id) in wanted}
-        return [
+        shown = [
             self._with_reactions(message, live)
             if message.is_self
             else self._as_shown(message, live.get(message.message_id or ""))
+            for message in messages
+        ]
+        return await self._without_old_quotations(shown)
+
+    async def _without_old_quotations(self, messages: Sequence[InboundMessage]) -> list[InboundMessage]:
+        """The library quotes messages as they were when they were answered: those that changed since are not quoted."""
+        quoted = {message.reply_to.message_id for message in messages if message.reply_to is not None}
+        if not quoted:
+            return list(messages)
+        edits = MessageEdits(self._familiar.history_store, self._familiar.id)
+        changed = await off_loop(edits.find_changed_messages, self._channel.id, quoted)
+        return [
+            replace(message, reply_to=ReferencedMessage(message_id=message.reply_to.message_id))
+            if message.reply_to is not None and message.reply_to.message_id in changed
+            else message
             for message in messages
         ]
 
@@ -338,9 +365,9 @@ class DiscordPlace:
             return stored
         return replace(
             stored,
-            reply_to=now.reply_to,
+            reply_to=now.reply_to if stored.reply_to is not None else None,  # what was taken back is not quoted
             reactions=now.reactions,
-            forwards=now.forwards,
+            forwards=stored.forwards or now.forwards,
             embeds=now.embeds,
             attachments=now.attachments,
             stickers=now.stickers,
@@ -360,9 +387,8 @@ class DiscordPlace:
         scene = self._scenes.get(self._channel.id)
         if scene is None:
             scene = self._scenes.put(self._channel.id, scene_of(channel, me=self._client.user))
-        # Who spoke, and who is a member where, is never taken from the cache: both change with every message.
-        scene = with_speakers(scene, channel, speakers)
-        return with_readers(scene, channel, self._client.guilds) if scene.is_dm else scene
+        # Who spoke, and who can read what, is never taken from the cache: both change with every message.
+        return await self._readers.look(with_speakers(scene, channel, speakers), channel, self._client)
 
     async def message(self, message_id: str) -> InboundMessage | None:
         """One message of this channel, looked up where it is not at hand; None when it is gone."""
@@ -403,7 +429,9 @@ class AlterPlace(DiscordPlace):
     """
 
     def __init__(self, place: DiscordPlace, persona: str, picture: str) -> None:
-        super().__init__(place._connected, place._channel, place._familiar, place._scenes, place._webhooks)
+        super().__init__(
+            place._connected, place._channel, place._familiar, place._scenes, place._webhooks, place._readers
+        )
         self._persona = persona
         self._picture = picture
         self._tried: set[str] = set()

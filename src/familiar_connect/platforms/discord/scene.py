@@ -62,7 +62,10 @@ def is_forum(channel: Any) -> bool:
 
 
 def scene_of(channel: Any, *, me: Any) -> Scene:
-    """Everything the library knows of the channel now, but for who speaks in it: see `with_speakers`."""
+    """Everything the library knows of the channel now, but for who speaks in it and who can read it.
+
+    See `with_speakers` and `ChannelReaders`; until that is asked a channel counts as hidden.
+    """
     here = channel_context(channel)
     guild = getattr(channel, "guild", None)
     us = author_of(me) if me is not None else None
@@ -83,8 +86,7 @@ def scene_of(channel: Any, *, me: Any) -> Scene:
             for emoji in guild.emojis[:MAX_EMOJIS]
         ),
         stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
-        private_channel_ids=_private(guild),
-        is_hidden=is_channel_hidden(channel),
+        is_hidden=True,
         me=us,
         own_name=own.display_name if own is not None else None,
     )
@@ -111,53 +113,6 @@ def _channels(guild: Any) -> tuple[ChannelRef, ...]:
         for each in guild.channels[:MAX_CHANNELS]
         if each.type.name != "category"
     )
-
-
-def _private(guild: Any) -> frozenset[int]:
-    """Channels that not everyone on the server can see."""
-    return frozenset(each.id for each in guild.channels[:MAX_CHANNELS] if is_channel_hidden(each))
-
-
-def is_channel_hidden(channel: Any) -> bool:
-    """Whether some people of the server cannot see *channel*. What the library cannot tell counts as hidden."""
-    if getattr(channel.type, "name", "") == "private_thread":
-        return True
-    if _kind(channel) is ChannelKind.thread:
-        return channel.parent is None or is_channel_hidden(channel.parent)
-    return not channel.permissions_for(channel.guild.default_role).view_channel
-
-
-def with_readers(scene: Scene, channel: Any, guilds: Iterable[Any]) -> Scene:
-    """The scene of a direct or group message with who can read it, and where those people are members right now."""
-    recipients = list(getattr(channel, "recipients", None) or ())
-    single = getattr(channel, "recipient", None)
-    people = recipients or ([single] if single is not None else [])
-    if not people:
-        return scene
-    shared = [(guild, [guild.get_member(person.id) for person in people]) for guild in guilds]
-    shared = [(guild, members) for guild, members in shared if all(members)]
-    hidden = [
-        (each, members)
-        for guild, members in shared
-        for each in (*guild.channels[:MAX_CHANNELS], *guild.threads[:MAX_CHANNELS])
-        if is_channel_hidden(each)
-    ]
-    return replace(
-        scene,
-        reader_keys=frozenset(author_of(person).canonical_key for person in people),
-        reader_server_ids=frozenset(guild.id for guild, _ in shared),
-        private_channel_ids=frozenset(each.id for each, _ in hidden),
-        reader_channel_ids=frozenset(
-            each.id for each, members in hidden if all(_can_read(each, member) for member in members)
-        ),
-    )
-
-
-def _can_read(channel: Any, member: Any) -> bool:
-    if getattr(channel.type, "name", "") == "private_thread":
-        return any(each.id == member.id for each in channel.members)
-    room = channel.parent if _kind(channel) is ChannelKind.thread else channel
-    return room is not None and bool(room.permissions_for(member).view_channel)
 
 
 def _member(guild: Any, author: Author) -> Member:

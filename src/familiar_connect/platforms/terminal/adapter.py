@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from types import FrameType, MappingProxyType
 
 from familiar_connect.chat.types import InboundMessage
@@ -25,6 +26,7 @@ from familiar_connect.platforms.terminal.line_input import Interrupted, LineRead
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
+from familiar_connect.platforms.terminal.unanswered import describe_unanswered
 from familiar_connect.platforms.terminal.welcome import greet
 from familiar_connect.slash.chats import CHAT
 from familiar_connect.slash.command import SlashContext, SlashReply
@@ -34,6 +36,7 @@ from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
+UNANSWERED_REMEDY = "/regenerate answers it now; or go on with something else."
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
 _LEAVE = {"quit", "exit", "q", "bye"}
 _HELP = {"help", "?", "h"}
@@ -88,6 +91,7 @@ class TerminalPlatform:
         """Until the person leaves, the input ends or the program is told to stop."""
         try:
             with self._signals(), self._reachable_owner(), unseen_typing(sys.stdin):
+                await self._tell_unanswered()
                 await self._familiar.reply_path.reminders.tell_due()
                 while not self._leaving.is_set():
                     line = await self._next_line()
@@ -106,6 +110,12 @@ class TerminalPlatform:
             reminders.connect(self.id, tell=self._tell_owner),
         ):
             yield
+
+    async def _tell_unanswered(self) -> None:
+        """Say what the run before left open in this chat."""
+        told = await off_loop(partial(describe_unanswered, self._familiar, self._channel_id, remedy=UNANSWERED_REMEDY))
+        if told is not None:
+            self._screen.note(told, colour="warn")
 
     async def _tell_owner(self, sentence: str) -> None:
         """Who sits here is the owner."""
@@ -185,7 +195,7 @@ class TerminalPlatform:
         turns = await off_loop(
             self._familiar.history_store.recent, familiar_id=self._familiar.id, channel_id=self._channel_id, limit=1
         )
-        return turns[-1].content if turns and turns[-1].role == "assistant" else ""
+        return turns[-1].display_text if turns and turns[-1].role == "assistant" else ""
 
     async def _learn_name(self, line: str) -> None:
         """Call the person what they say they are called, from the line on in which they do."""

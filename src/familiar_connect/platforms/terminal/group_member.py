@@ -28,6 +28,8 @@ PLATFORM = "terminal"
 class GroupPlace(TerminalPlace):
     """The terminal as one familiar of a group meets it: it knows who else is there, and signs what it prints."""
 
+    keeps_owed = False
+
     def __init__(
         self,
         screen: Screen,
@@ -129,7 +131,7 @@ class GroupMember:
         self.place.end()
         after = await off_loop(self._last_turn)
         is_new = after is not None and after.role == "assistant" and (before is None or after.id > before.id)
-        return after.content if after is not None and is_new else ""
+        return after.display_text if after is not None and is_new else ""
 
     def _last_turn(self) -> HistoryTurn | None:
         turns = self.familiar.history_store.recent(familiar_id=self.id, channel_id=self.channel_id, limit=1)
@@ -142,4 +144,6 @@ class GroupMember:
         if heard is None or heard.author is None:
             return []
         asked = TurnOptions(manual=True)
-        return [BufferedMessage(heard.author, heard.content, heard.timestamp, heard.id, asked=asked, is_for_us=True)]
+        return [
+            BufferedMessage(heard.author, heard.display_text, heard.timestamp, heard.id, asked=asked, is_for_us=True)
+        ]

@@ -23,6 +23,7 @@ class TerminalPlace:
 
     streams = True
     limit = PIECE_LIMIT
+    keeps_owed = True
 
     def __init__(
         self, screen: Screen, name: str, listener: Author, recent: StoredMessages, busy_with: Callable[[], str]

@@ -145,7 +145,7 @@ async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int, u
         if author and user and author.canonical_key == user.canonical_key and not author.is_named:
             author = user
         who = author.label if author else familiar.name
-        screen.note(f"  {who}: {shorten(one_line(turn.content), SHOWN_CHARS)}")
+        screen.note(f"  {who}: {shorten(one_line(turn.display_text), SHOWN_CHARS)}")
 
 
 def warm_up(familiar: Familiar, user: Author, channel_id: int = CHANNEL_ID) -> asyncio.Task[None]:

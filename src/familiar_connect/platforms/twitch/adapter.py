@@ -15,10 +15,8 @@ from functools import partial
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.platforms import TwitchConfig
-from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.errors import ConfigError, DeliveryError, SetupError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.platforms.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
 from familiar_connect.platforms.twitch.commands import ChatCommands
@@ -86,6 +84,7 @@ class TwitchPlatform:
         wanted += [(self._ear(topic, speaker, streamer), topic) for topic in watcher.topics()]
         try:
             with self._familiar.live_places.connect(self.id, room.place_at):
+                await room.finish_replies()
                 await self._listen(room, watcher, wanted)
         except BaseExceptionGroup as errors:  # not `except*`: some 3.11 releases wrap what is raised in one again
             told = errors.subgroup(SetupError)
@@ -240,17 +239,13 @@ class _Room:
     """The channel we are in: who we are there, and how to answer."""
 
     def __init__(self, platform: TwitchPlatform, speaker: TwitchAccount, channel: TwitchUser) -> None:
-        familiar = platform._familiar
+        familiar = self._familiar = platform._familiar
         self._intake = familiar.intake
         self._speaker = speaker
         self._channel = channel
         self._channel_id = int(channel.user_id)
         self._own = SentLines()
-        self._edits = MessageEditHandler(
-            MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock),
-            familiar.stores.privacy,
-            familiar.intake.revise,
-        )
+        self._edits = familiar.reply_path.message_edits
         self._commands = ChatCommands(familiar, speaker.find_user)
         stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
         self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
@@ -258,6 +253,20 @@ class _Room:
     async def place_at(self, channel_id: int) -> TwitchPlace | None:
         """The channel as a place; there is this one alone."""
         return self._place if channel_id == self._channel_id else None
+
+    async def finish_replies(self) -> None:
+        """Say what was on its way when the program died; answer who was heard and not answered."""
+        familiar, channel_id = self._familiar, self._channel_id
+        if channel_id not in await off_loop(familiar.history_store.outbox.channels_with_leftovers, familiar.id):
+            return
+        self._place.note_message("")  # whatever was said since: the answer shows what it answers
+        try:
+            await familiar.reply_path.outbox.recover(channel_id, self._place)
+        except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
+            logger.warning("a reply could not be finished", extra={"channel_id": channel_id, "reason": str(error)})
+            return
+        within_s = familiar.config.discord.answer_late_s
+        await self._intake.answer_owed(channel_id, self._place, within_s=within_s, now=familiar.clock.now())
 
     async def receive(self, message: InboundMessage) -> None:
         heard = await self._intake.receive(message, self._place)

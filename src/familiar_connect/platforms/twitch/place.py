@@ -51,6 +51,7 @@ class TwitchPlace:
 
     streams = False
     limit = MESSAGE_LIMIT
+    keeps_owed = True
 
     def __init__(
         self,
@@ -93,6 +94,12 @@ class TwitchPlace:
 
     async def notice(self, text: str) -> None:
         self._tell(text)
+
+    async def tell_asker(self, asked: InboundMessage, text: str) -> None:
+        """One line in the chat, to whoever said *asked*."""
+        is_line = asked.message_id is not None and not asked.message_id.startswith(EVENT_ID)
+        line = one_line(f"@{asked.author.label} {text}" if is_line else text)
+        await self._say(line, parent_id=asked.message_id if is_line else None)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)

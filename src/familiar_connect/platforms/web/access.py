@@ -5,6 +5,7 @@ Plain values and checks without any web library. Every comparison of a secret ta
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import ipaddress
@@ -27,7 +28,12 @@ PASS_S = 120.0
 """How long a browser that is opened may take to come."""
 MAX_COOKIE_CHARS = 200
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK_ENDING = ".localhost"
+"""Browsers look for names with this ending on their own computer, and ask nobody."""
+NAME_BYTES = 15
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+MAX_PASSES = 8
+"""Browsers that may be on their way at once."""
 CLIENTS_KEPT = 1_000
 """Addresses whose number of requests is known; the one that asked longest ago is forgotten."""
 _ONLY_OWNER = 0o600
@@ -41,6 +47,11 @@ class PageAddress:
     port: int
     names: frozenset[str] = frozenset()
     """Further names, such as the one a proxy goes by."""
+    own_name: str | None = None
+    """The one name under which a browser of this computer is let in; None: any of them.
+
+    Browsers send a host's cookies to every port of it. Nobody else on this computer goes by a name that nobody knows.
+    """
 
     @property
     def is_local(self) -> bool:
@@ -53,8 +64,17 @@ class PageAddress:
         if not name:
             return False
         if self.is_local:
-            return name in LOCAL_NAMES and port == self.port
+            return (name in LOCAL_NAMES or name == self.own_name) and port == self.port
         return name in LOCAL_NAMES or name in self.names or _is_address(name)
+
+    def may_hold_cookie(self, host: str | None) -> bool:
+        """Whether a browser that asks for *host* tells the cookie to no other server of this computer."""
+        return self.own_name is None or split_host(host or "")[0] == self.own_name
+
+    @property
+    def own_url(self) -> str:
+        """Where a browser stays once it was let in."""
+        return self.url if self.own_name is None else f"http://{self.own_name}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -123,7 +143,7 @@ class Doorkeeper:
         self._clock = clock
         self._password = password
         self._key = hmac.digest(key, (password or "").encode(), hashlib.sha256)
-        self._pass: tuple[str, float] | None = None
+        self._passes: LruCache[str, float] = LruCache(MAX_PASSES)
 
     @property
     def has_password(self) -> bool:
@@ -131,18 +151,16 @@ class Doorkeeper:
 
     def issue_pass(self) -> str:
         """A token that lets in one browser, soon: other people of this computer can see how a browser is started."""
-        self._pass = (secrets.token_urlsafe(TOKEN_BYTES), self._clock.monotonic() + PASS_S)
-        return self._pass[0]
+        issued = secrets.token_urlsafe(TOKEN_BYTES)
+        self._passes.put(issued, self._clock.monotonic() + PASS_S)
+        return issued
 
     def is_token(self, given: str) -> bool:
         """Whether *given* is the token, or the pass, which is no pass any more then."""
         if hmac.compare_digest(given.encode(), self.token.encode()):
             return True
-        issued, until = self._pass or ("", 0.0)
-        if not issued or not hmac.compare_digest(given.encode(), issued.encode()):
-            return False
-        self._pass = None
-        return self._clock.monotonic() < until
+        until = self._passes.pop(given)  # random, and gone once it was shown: how long the look takes tells nothing
+        return until is not None and self._clock.monotonic() < until
 
     def is_password(self, given: str) -> bool:
         return self._password is not None and hmac.compare_digest(given.encode(), self._password.encode())
@@ -165,6 +183,12 @@ class Doorkeeper:
 
     def _sign(self, body: str) -> str:
         return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
+
+
+def host_name_of(key: bytes) -> str:
+    """A name for this computer that follows from *key*, so that bookmarks hold, and that nobody else can guess."""
+    drawn = hmac.new(key, b"name of the page", hashlib.sha256).digest()[:NAME_BYTES]
+    return f"familiar-{base64.b32encode(drawn).decode().lower()}{LOOPBACK_ENDING}"
 
 
 def load_signing_key(path: Path) -> bytes:

@@ -139,6 +139,8 @@ def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
     door, tries = parts.door, RequestRate(TRIES_PER_S, TRIES_AT_ONCE, parts.familiar.clock)
 
     def let_in(request: Request, response: Response) -> Response:
+        if not parts.address.may_hold_cookie(request.headers.get("host")):
+            return redirect(f"{parts.address.own_url}/open?token={door.issue_pass()}")
         # We speak HTTP ourselves. Who claims that a proxy before us speaks HTTPS can make the cookie stricter, no more.
         is_secure = request.headers.get("x-forwarded-proto") == "https"
         name, value = door.cookie_name, door.issue_cookie()

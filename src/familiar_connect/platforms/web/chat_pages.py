@@ -88,6 +88,7 @@ class ChatPages:
             draft=draft,
             may_listen=self._may_listen,
             greetings=greetings,
+            unanswered=self._chats.describe_unanswered(chat.channel_id),
         )
 
     async def show_message(self, request: Request) -> Response:
@@ -113,7 +114,7 @@ class ChatPages:
         if not text.strip() and not files:
             raise HomeError("nothing was written: type something first")
         if is_script(request):
-            self._chats.say(chat.channel_id, text, files)
+            await self._chats.say(chat.channel_id, text, files)
             return answer_json({"heard": True}, status=202)
         await self._chats.answer(chat.channel_id, text, files)
         return redirect(f"/chats/{chat.channel_id}#end")
@@ -133,10 +134,13 @@ class ChatPages:
         self._drawn.begin(chat.channel_id, latest)
         live = events.reply_in(chat.channel_id)
         html = await off_loop(markdown_to_html, live.text) if live.text else ""
+        unanswered = await off_loop(self._chats.describe_unanswered, chat.channel_id)
 
         def first() -> str:
             is_busy = events.reply_in(chat.channel_id).is_busy
             facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises}
+            if unanswered is not None:
+                facts["unanswered"] = unanswered
             return format_event("state", facts)
 
         return stream_events(events.listen(chat.channel_id, first, partial(self._drawn.draw, chat)))

@@ -29,6 +29,7 @@ from familiar_connect.observe.reply_traces import match_replies
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.terminal.unanswered import describe_unanswered
 from familiar_connect.platforms.terminal.welcome import record_greeting
 from familiar_connect.platforms.web.attached_files import (
     AttachedFiles,
@@ -48,6 +49,7 @@ from familiar_connect.support.text import one_line
 PAGE_SIZE = 40
 """Messages shown at once; earlier ones are fetched when they are wanted."""
 PRIVATE = "Your privacy level is FULL, so that was not heard. `privacy.toml` says so."
+UNANSWERED_REMEDY = "“Answer this” beside it does so now; or go on with something else."
 MAX_NAME_CHARS, MAX_PERSONA_CHARS = 80, 1_500
 NO_FILES = SentFiles()
 LONGEST_TURN = timedelta(hours=1)
@@ -179,7 +181,7 @@ class WebChats:
                 id=turn.id,
                 who=turn.author.label if turn.author is not None else name,
                 is_own=turn.role == "assistant",
-                html=markdown_to_html(turn.content),
+                html=markdown_to_html(turn.display_text),
                 time=turn.timestamp.astimezone(self._zone).strftime("%Y-%m-%d %H:%M"),
                 clock=turn.timestamp.astimezone(self._zone).strftime("%H:%M"),
                 trace_id=traces.get(turn.id),
@@ -206,6 +208,10 @@ class WebChats:
         )
         return match_replies(said, starts, chosen)
 
+    def describe_unanswered(self, channel_id: int) -> str | None:
+        """A sentence about what was asked before the program stopped and never answered; None: nothing is open."""
+        return describe_unanswered(self._familiar, channel_id, remedy=UNANSWERED_REMEDY)
+
     def latest_id(self, channel_id: int) -> int:
         """The id of what was said last; 0 where nothing was."""
         return self._familiar.history_store.latest_id(familiar_id=self._familiar.id, channel_id=channel_id) or 0
@@ -221,24 +227,37 @@ class WebChats:
             StoredMessages(familiar.history_store, familiar.id, channel_id, platform=PLATFORM),
             self.events,
             revises=revised.id if revised is not None else None,
-            begins_with=revised.content if revised is not None and goes_on else "",
+            begins_with=revised.display_text if revised is not None and goes_on else "",
         )
 
     def start_task(self, doing: Coroutine[Any, Any, None], *, name: str) -> None:
         """Do something in the background; closing waits for it."""
         self._background.start(doing, name=name)
 
-    def say(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
-        """Hear *text*, from the person at the page; what comes of it is told to every page of the chat."""
-        self.start_task(self.answer(channel_id, text, files), name=f"say-{channel_id}")
+    async def say(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
+        """Hear *text*, from the person at the page: it is stored when this returns.
+
+        What comes of it, and of a command, is told to every page of the chat.
+        """
+        if text.startswith("/") and not files:
+            self.start_task(self._use_command(channel_id, text), name=f"command-{channel_id}")
+        elif await self._hear(channel_id, text, files):
+            self.start_task(self._wait_for_reply(channel_id), name=f"say-{channel_id}")
 
     async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
         """Hear *text* with *files* and wait for what comes of it."""
-        person = await off_loop(self.person)
         if text.startswith("/") and not files:
-            await self._run_slash(channel_id, person, self.place(channel_id, person), text[1:].strip())
-            return
-        familiar = self._familiar
+            await self._use_command(channel_id, text)
+        elif await self._hear(channel_id, text, files):
+            await self._wait_for_reply(channel_id)
+
+    async def _use_command(self, channel_id: int, text: str) -> None:
+        person = await off_loop(self.person)
+        await self._run_slash(channel_id, person, self.place(channel_id, person), text[1:].strip())
+
+    async def _hear(self, channel_id: int, text: str, files: SentFiles) -> bool:
+        """Store *text* with *files*; says whether it is being answered."""
+        familiar, person = self._familiar, await off_loop(self.person)
         person = await off_loop(self._learn_name, channel_id, person, text)
         message = InboundMessage(
             platform=PLATFORM,
@@ -256,8 +275,7 @@ class WebChats:
         self.events.publish_new(channel_id, wait_s=SAID_WAITS_S)
         if heard is IntakeResult.private:
             await place.notice(PRIVATE)
-        elif heard is IntakeResult.answering:
-            await self._wait_for_reply(channel_id)
+        return heard is IntakeResult.answering
 
     def _learn_name(self, channel_id: int, person: Author, text: str) -> Author:
         """*person*, called what they say they are called from the line on in which they do."""
@@ -271,7 +289,7 @@ class WebChats:
         if self._own_name.is_known:
             return ""
         turns = self._familiar.history_store.recent(familiar_id=self._familiar.id, channel_id=channel_id, limit=1)
-        return turns[-1].content if turns and turns[-1].role == "assistant" else ""
+        return turns[-1].display_text if turns and turns[-1].role == "assistant" else ""
 
     async def _wait_for_reply(self, channel_id: int) -> None:
         """Tell when everything that was asked is answered, once, however many wait."""

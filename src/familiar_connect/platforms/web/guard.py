@@ -29,6 +29,8 @@ OPEN_FILES = ("/static/",)
 MAX_ENTRY_BYTES = 10_000
 """Of somebody who was not let in yet: a password."""
 MAX_BODY_BYTES = 2_000_000
+ENTRY_WITHIN_S = 15.0
+"""What somebody sends who was not let in yet must have come by then."""
 BODY_WITHIN_S = 300.0
 """All of what is sent must have come by then."""
 MAX_LENGTH_DIGITS = 19
@@ -83,7 +85,9 @@ class Guard:
         if refused is not None:
             await _answer(with_headers(send), *refused)
             return
-        await self._app(scope, limit_body(receive, body_limit(str(scope["path"]))), with_headers(send))
+        path = str(scope["path"])
+        within_s = ENTRY_WITHIN_S if _is_way_in(path) else BODY_WITHIN_S
+        await self._app(scope, limit_body(receive, body_limit(path), within_s), with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         path, method = str(scope["path"]), str(scope["method"])
@@ -91,16 +95,22 @@ class Guard:
             return 421, "The page is not known under this name. Open the address that was printed when it started."
         if (reason := why_foreign(method, headers)) is not None:
             return 403, f"Refused: {reason}. Open the page itself and try again."
-        is_let_in = self._door.is_cookie(read_cookie(headers, self._door.cookie_name))
+        is_let_in = self._is_let_in(headers)
         if not self._rate.may_ask(f"{'in' if is_let_in else 'stranger'} {client_of(scope)}"):
             return 429, "Too many requests. Wait a moment, then load the page again."
         length, most = headers.get("content-length", "0"), body_limit(path)
         if length.isdigit() and int(length[:MAX_LENGTH_DIGITS]) > most:
             return 413, f"That is more than {most:,} bytes. Send less."
-        if path in OPEN_PATHS or path.startswith(OPEN_FILES) or is_let_in:
+        if _is_way_in(path) or is_let_in:
             return None
         way = "or log in at /login" if self._door.has_password else "or start the page again"
         return 401, f"This page is private. Open the address that was printed when it started, {way}."
+
+    def _is_let_in(self, headers: dict[str, str]) -> bool:
+        """Whether somebody was let in, and shows it under the name that only the page and its browsers know."""
+        if not self._address.may_hold_cookie(headers.get("host")):
+            return False
+        return self._door.is_cookie(read_cookie(headers, self._door.cookie_name))
 
 
 def client_of(scope: Scope) -> str:
@@ -133,9 +143,13 @@ def with_headers(send: Send) -> Send:
     return send_with_headers
 
 
+def _is_way_in(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_FILES)
+
+
 def body_limit(path: str) -> int:
     """How much may be sent to *path*."""
-    if path in OPEN_PATHS or path.startswith(OPEN_FILES):
+    if _is_way_in(path):
         return MAX_ENTRY_BYTES
     path = _OTHER_FAMILIAR.sub("", path)
     if path in FILE_PATHS:
@@ -143,10 +157,10 @@ def body_limit(path: str) -> int:
     return MAX_ATTACHED_BYTES if MESSAGES_PATH.fullmatch(path) else MAX_BODY_BYTES
 
 
-def limit_body(receive: Receive, most: int) -> Receive:
+def limit_body(receive: Receive, most: int, within_s: float = BODY_WITHIN_S) -> Receive:
     """*receive* that ends a request which sends more than it may, whatever it said before, or takes too long."""
     taken, is_whole = 0, False
-    until = asyncio.get_running_loop().time() + BODY_WITHIN_S
+    until = asyncio.get_running_loop().time() + within_s
 
     async def receive_limited() -> Message:
         nonlocal taken, is_whole

@@ -22,6 +22,7 @@ class WebPlace:
 
     streams = True
     limit = PIECE_LIMIT
+    keeps_owed = True
 
     def __init__(
         self,

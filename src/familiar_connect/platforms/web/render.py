@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.open_files import OUT_OF_FILES
 from familiar_connect.support.text import without_surrogates
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
+logger = logging.getLogger(__name__)
+
+NO_FILES = "no more files can be opened: raise the limit, `ulimit -n 1024`, and start the program again"
 HERE = Path(__file__).parent
 MAX_FIELDS = 50
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -171,14 +176,28 @@ def with_problems(handler: Handler, renderer: PageRenderer) -> Handler:
     """*handler*, whose errors a person can mend are told as a page or, to a script, as JSON."""
 
     async def handle(request: Request) -> Response:
+        from starlette.requests import ClientDisconnect
+
         try:
-            return await handler(request)
-        except FamiliarError as error:
-            if is_script(request):
-                return answer_json({"problem": str(error)}, status=400)
-            return renderer.problem(str(error))
+            return await _with_problem_pages(handler, renderer, request)
+        except ClientDisconnect:  # nobody is left to answer
+            return answer_json({"problem": "the connection ended before the request was whole"}, status=400)
+        except OSError as error:
+            if error.errno not in OUT_OF_FILES:
+                raise
+            logger.error("a page was not shown", extra={"reason": NO_FILES})
+            return answer_json({"problem": NO_FILES}, status=503)
 
     return handle
+
+
+async def _with_problem_pages(handler: Handler, renderer: PageRenderer, request: Request) -> Response:
+    try:
+        return await handler(request)
+    except FamiliarError as error:
+        if is_script(request):
+            return answer_json({"problem": str(error)}, status=400)
+        return renderer.problem(str(error))
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from familiar_connect.errors import SetupError
+from familiar_connect.platforms.web.accept_failures import report_accept_failures
 from familiar_connect.platforms.web.access import is_loopback
 from familiar_connect.platforms.web.app import WebParts, create_app
 
 MAX_CONNECTIONS = 256
+BACKLOG = 128
+"""Visitors who wait to be let in; asyncio tries so often at once when it cannot."""
 GOODBYE_S = 2
 REQUEST_WITHIN_S = 15.0
 """A connection that has sent no whole request by then, its first or its next, is closed."""
+MAX_WAITING = 64
+"""Connections without a request; one more, and the one that waited longest is closed, so that there is room."""
 READ_WITHIN_S = 60.0
 """A client that reads nothing of its answer for so long is let go."""
 MAX_PER_CLIENT = 64
@@ -52,11 +57,12 @@ class WebPlatform:
             server_header=False,
             proxy_headers=False,
             limit_concurrency=MAX_CONNECTIONS,
+            backlog=BACKLOG,
             timeout_graceful_shutdown=GOODBYE_S,
         )
         server = Server(config)
         try:
-            with self._parts.chats.connect_reminders():
+            with report_accept_failures(asyncio.get_running_loop()), self._parts.chats.connect_reminders():
                 await server.serve(sockets=[self._listening])
         finally:
             for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
@@ -70,6 +76,9 @@ class WebPlatform:
 def make_protocol() -> type[asyncio.Protocol]:
     """HTTP of uvicorn whose connections end when nothing comes of them, so that nobody holds all there are."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    waiting: dict[asyncio.Protocol, asyncio.Transport] = {}
+    """Connections without a request, the one that waits longest first."""
 
     class TimedProtocol(H11Protocol):
         """Closes a connection that does not send a request, or does not read its answer, in time."""
@@ -93,9 +102,13 @@ def make_protocol() -> type[asyncio.Protocol]:
             else:
                 _cancel(self._waits)
                 self._waits = None
+                waiting.pop(self, None)
 
         def _wait_for_request(self) -> None:
             self._waits = self._waits or self.loop.call_later(REQUEST_WITHIN_S, self._end_if_idle)
+            waiting.setdefault(self, self.transport)
+            if len(waiting) > MAX_WAITING:
+                waiting.pop(next(iter(waiting))).abort()
 
         def _end_if_idle(self) -> None:
             self._waits = None
@@ -112,6 +125,7 @@ def make_protocol() -> type[asyncio.Protocol]:
             self._writes = None
 
         def connection_lost(self, exc: Exception | None) -> None:
+            waiting.pop(self, None)
             _cancel(self._waits)
             _cancel(self._writes)
             super().connection_lost(exc)
@@ -136,7 +150,7 @@ def listen_on(host: str, port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(where)
-        made.listen(128)
+        made.listen(BACKLOG)
     except OSError as error:
         made.close()
         raise SetupError(

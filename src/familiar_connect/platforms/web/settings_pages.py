@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.edit import find_setting, parse_setting, write_setting
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import EffectiveSetting, default_settings, explain_character_config
@@ -163,11 +164,19 @@ class SettingsPages:
         try:
             value = None if words is None or not words.strip() else parse_setting(key, words, self._file)
             write_setting(self._file, key, value, defaults_path=self._profile)
+            self._allow(name, value)
             self._apply(name, value)
         except ConfigError as error:
             shown = words if key.rule.may_show else ""  # somebody may have pasted a key
             return self._edit(name, shown, str(error))
         return redirect(f"/settings?done={name}&q={name}")
+
+    def _allow(self, name: str, value: object) -> None:
+        """What the owner sets here counts without another question."""
+        folder = FamiliarFolder(self._file.parent)
+        consent = OwnerConsent(folder.home.root, folder.root.name)
+        for asked in consent.missing_settings({name: value} if value is not None else {}):
+            consent.allow_setting(asked.key, asked.value)
 
     def _apply(self, name: str, value: object) -> None:
         """Let a setting that counts at once do so."""

@@ -98,7 +98,7 @@ class VerbPages:
         chat = await self._pages.chat_of(request)
         turn = await self._verbs.line(chat.channel_id, request.path_params["turn"])
         if is_script(request):
-            return answer_json({"text": turn.content})
+            return answer_json({"text": turn.actual_words})
         return await off_loop(self._renderer.page, "edit_line.html", title="Edit a line", here=chat, turn=turn)
 
     async def edit(self, request: Request) -> Response:

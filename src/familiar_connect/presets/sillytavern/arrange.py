@@ -20,7 +20,7 @@ from familiar_connect.presets.sillytavern.strict_roles import post_process
 from familiar_connect.presets.sillytavern.types import AssembledPrompt, SillyTavernInputs
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import CardFields, ChatLine, Preset, PresetFidelity
-from familiar_connect.presets.world_info.types import WorldInfo
+from familiar_connect.presets.world_info.types import SCAN_LIMIT, WorldInfo
 
 DEFAULT_CONTEXT, DEFAULT_ANSWER = 4095, 300
 """SillyTavern's own sizes, for presets that name none."""
@@ -177,4 +177,7 @@ def explain_world(made: AssembledPrompt) -> tuple[tuple[str, str], ...]:
     world: WorldInfo = made.world
     told = [(f"{each.entry.book}: {each.entry.name}", each.reason) for each in world.activated]
     told += [(f"{each.book}: {each.name}", "found, but there was no room in the budget") for each in world.dropped]
-    return (*told, *(("not searched", problem) for problem in world.problems))
+    told += [("not searched", problem) for problem in world.problems]
+    if world.limit:
+        told.append((SCAN_LIMIT, f"the search stopped early, so entries may be missing: {world.limit}"))
+    return tuple(told)

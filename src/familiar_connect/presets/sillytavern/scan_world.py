@@ -59,7 +59,9 @@ def _rewritten(world: WorldInfo, inputs: SillyTavernInputs) -> WorldInfo:
         replace(each, text=rewrite_lore(each.text, _depth_of(each.entry), inputs.regex, inputs.context))
         for each in world.activated
     ]
-    return replace(place_entries(activated), timed=world.timed, dropped=world.dropped, problems=world.problems)
+    return replace(
+        place_entries(activated), timed=world.timed, dropped=world.dropped, problems=world.problems, limit=world.limit
+    )
 
 
 def _depth_of(entry: WorldEntry) -> int | None:

@@ -12,6 +12,13 @@ from collections.abc import Iterable, Sequence
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.world_info.scan_text import Part, is_word, whole_text
+from familiar_connect.presets.world_info.search_effort import (
+    LOOK_UP_CHARS,
+    PART_CHARS,
+    PATTERN_FACTOR,
+    SPLIT_FACTOR,
+    SearchEffort,
+)
 from familiar_connect.presets.world_info.types import ScanSettings, WorldEntry
 from familiar_connect.support.js_regex import AnyPattern, JsPattern, compile_js, split_literal
 from familiar_connect.support.lru import LruCache
@@ -35,8 +42,7 @@ class KeyIndex:
         self.patterns: list[tuple[JsPattern, int]] = []
         self._together: LruCache[tuple[int, ...], AnyPattern | None] = LruCache(KEPT_TOGETHER)
         self.always: list[int] = []
-        self.sticky: dict[str, int] = {}
-        self.numbers = {entry.key: number for number, entry in enumerate(pool)}
+        self.sticky: dict[str, list[int]] = {}
         self.levels = tuple(sorted({entry.recursion_level for entry in pool if entry.recursion_level}))
         self.by_fingerprint = {entry.fingerprint: entry for entry in reversed(pool)}
         self.delays = tuple(entry for entry in pool if entry.delay)
@@ -44,7 +50,7 @@ class KeyIndex:
             if entry.is_disabled:
                 continue
             if entry.sticky:
-                self.sticky[entry.key] = number
+                self.sticky.setdefault(entry.key, []).append(number)
             if entry.is_constant or entry.decorators:
                 self.always.append(number)
             elif entry.keys:
@@ -97,29 +103,34 @@ class KeyIndex:
 class Candidates:
     """The entries that one scan has to ask; they become more as text comes in."""
 
-    def __init__(self, index: KeyIndex, sticky: Iterable[str] = ()) -> None:
+    def __init__(self, index: KeyIndex, effort: SearchEffort, sticky: Iterable[str] = ()) -> None:
         self._index = index
-        self._numbers = {*index.always, *(index.sticky[key] for key in sticky if key in index.sticky)}
+        self._effort = effort
+        self._numbers = {*index.always, *(number for key in sticky for number in index.sticky.get(key, ()))}
         self._patterns = list(range(len(index.patterns)))
         """Those that were not found yet."""
-        self._looked_at: list[Part] = []
+        self._looked_at: dict[int, Part] = {}
+        """By identity: a part is the same as long as its text is."""
 
     def update(self, parts: Iterable[Part]) -> list[int]:
         """Numbers of the entries to ask now that *parts* are there, in the order of the pool."""
         parts = list(parts)
         before = len(self._looked_at)
         for part in parts:
-            if not any(part is each for each in self._looked_at):
-                self._looked_at.append(part)
+            if id(part) not in self._looked_at:
+                self._looked_at[id(part)] = part
                 self._look_at(part)
         if self._patterns and (len(self._looked_at) > before or not parts):
-            found = set(self._index.find_patterns(self._patterns, whole_text(parts)))
+            text = whole_text(parts)
+            self._effort.spend(PATTERN_FACTOR * (LOOK_UP_CHARS * len(self._patterns) + len(text)))
+            found = set(self._index.find_patterns(self._patterns, text))
             self._numbers.update(self._index.patterns[at][1] for at in found)
             self._patterns = [at for at in self._patterns if at not in found]
         return sorted(self._numbers)
 
     def _look_at(self, part: Part) -> None:
         index = self._index
+        self._effort.spend(SPLIT_FACTOR * len(part.text))
         for cased in (True, False):
             if by_word := index.by_word[cased]:
                 for word in part.words(cased) & by_word.keys():
@@ -133,7 +144,8 @@ class Candidates:
                     self._look_for(by_pair[pair], part, cased)
 
     def _look_for(self, needles: Iterable[tuple[str, int]], part: Part, cased: bool) -> None:
-        text = part.form(cased)
+        text, needles = part.form(cased), list(needles)
+        self._effort.spend(len(needles) * (PART_CHARS + len(text)))
         self._numbers.update(number for needle, number in needles if needle in text)
 
 

@@ -17,9 +17,13 @@ from familiar_connect.presets.world_info.groups import GroupChoice
 from familiar_connect.presets.world_info.key_index import Candidates, index_keys
 from familiar_connect.presets.world_info.place_entries import place_entries
 from familiar_connect.presets.world_info.scan_text import ScanText
+from familiar_connect.presets.world_info.search_effort import ScanLimitReached, SearchEffort
 from familiar_connect.presets.world_info.timed_effects import TimedState
 from familiar_connect.presets.world_info.types import Activation, ScanSettings, TimedEffects, WorldEntry, WorldInfo
 from familiar_connect.support.text import utf16_length
+
+MAX_PASSES = 2_500
+"""Passes of one scan. SillyTavern sets no limit, but looks no further back than a thousand messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,15 +75,20 @@ class _Scan:
         self._settings = inputs.settings
         length = len(inputs.messages) if inputs.chat_length is None else inputs.chat_length
         index = index_keys(inputs.pool, inputs.settings)
+        effort = SearchEffort()
         self._timed = TimedState(inputs.timed, index.by_fingerprint, index.delays, length)
         self._text = ScanText(
-            inputs.messages, inputs.settings, read=inputs.read, card=inputs.card, injected=inputs.injected
+            inputs.messages,
+            inputs.settings,
+            read=inputs.read,
+            effort=effort,
+            card=inputs.card,
+            injected=inputs.injected,
         )
-        self._candidates = Candidates(index, self._timed.sticky_keys)
+        self._candidates = Candidates(index, effort, self._timed.sticky_keys)
         self._shown: dict[str, Activation] = {}
-        self._numbers = index.numbers
-        self._done: set[int] = set()
-        """Entries that are shown already, or that chance was against."""
+        self._unlucky: set[int] = set()
+        """Entries that chance was against, by identity: two of one book may have the same key."""
         self._dropped: dict[str, WorldEntry] = {}
         self._is_full = False
         self._brought = 0
@@ -88,11 +97,28 @@ class _Scan:
         self._budget = _budget(inputs)
 
     def run(self) -> WorldInfo:
+        limit = ""
+        try:
+            self._make_passes()
+        except ScanLimitReached as reached:
+            limit = str(reached)
+        activated = tuple(self._shown.values())
+        return replace(
+            place_entries(activated),
+            timed=self._timed.after(each.entry for each in activated),
+            dropped=tuple(self._dropped.values()),
+            problems=tuple(self._text.problems.values()),
+            limit=limit,
+        )
+
+    def _make_passes(self) -> None:
         state: _Pass | None = _Pass.chat if self._inputs.pool else None
         steps = 0
         while state is not None:
             if self._settings.max_recursion_steps and steps >= self._settings.max_recursion_steps:
                 break
+            if steps >= MAX_PASSES:
+                raise ScanLimitReached(f"after {MAX_PASSES:,} passes its entries still called up others")
             steps += 1
             found = self._found(state)
             new = self._admit(found, state)
@@ -100,13 +126,6 @@ class _Scan:
             state = self._next(state, speaking)
             if state is not None:
                 self._take_in(speaking)
-        activated = tuple(self._shown.values())
-        return replace(
-            place_entries(activated),
-            timed=self._timed.after(each.entry for each in activated),
-            dropped=tuple(self._dropped.values()),
-            problems=tuple(self._text.problems.values()),
-        )
 
     # One pass
 
@@ -116,7 +135,7 @@ class _Scan:
         found: list[tuple[WorldEntry, Reason]] = []
         for number in self._candidates.update(self._text.common_parts()):
             entry = self._inputs.pool[number]
-            if number in self._done or not self._may_speak(entry, state):
+            if entry.key in self._shown or id(entry) in self._unlucky or not self._may_speak(entry, state):
                 continue
             reason = self._reason(entry, recursed)
             if reason is not None:
@@ -154,7 +173,7 @@ class _Scan:
 
     def _admit(self, found: Sequence[tuple[WorldEntry, Reason]], state: _Pass) -> list[Activation]:
         """Those that groups, chance and budget let through are shown; the ones whose text recursion may use."""
-        reasons = {entry.key: reason for entry, reason in found}
+        reasons = {id(entry): reason for entry, reason in found}
         choice = GroupChoice(
             is_sticky=self._timed.is_sticky,
             score=lambda entry: self._text.score(entry, recursed=state is not _Pass.wider),
@@ -170,9 +189,9 @@ class _Scan:
                 self._dropped[entry.key] = entry
                 continue
             if not self._wins(entry):
-                self._done.add(self._numbers[entry.key])
+                self._unlucky.add(id(entry))
                 continue
-            active = Activation(entry=entry, text=self._inputs.read(entry.content), explain=reasons[entry.key])
+            active = Activation(entry=entry, text=self._inputs.read(entry.content), explain=reasons[id(entry)])
             length += utf16_length(active.text) + 1
             admitted.append(active)
             if not entry.ignores_budget and used + self._inputs.count(length) >= self._budget:
@@ -180,7 +199,6 @@ class _Scan:
                 self._dropped[entry.key] = entry
                 continue
             self._shown[entry.key] = active
-            self._done.add(self._numbers[entry.key])
         return admitted
 
     def _wins(self, entry: WorldEntry) -> bool:

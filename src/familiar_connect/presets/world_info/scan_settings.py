@@ -28,7 +28,9 @@ class ScanSettings:
     budget_cap: int = setting(0, integer_rule(least=0), "Most tokens that entries may take; 0: only the percentage.")
     include_names: bool = setting(True, FLAG, "Whether keys are looked for in the speakers' names too.")
     recursive: bool = setting(True, FLAG, "Whether the text of an entry may call up others.")
-    max_recursion_steps: int = setting(0, integer_rule(least=0), "Most passes of one scan; 0: as many as it takes.")
+    max_recursion_steps: int = setting(
+        0, integer_rule(least=0), "Most passes of one scan; 0: as many as it takes, 2,500 at most."
+    )
     case_sensitive: bool = setting(False, FLAG, "Whether capitals matter in keys, where an entry does not say.")
     whole_words: bool = setting(True, FLAG, "Whether a key of one word must stand alone, where an entry does not say.")
     min_activations: int = setting(

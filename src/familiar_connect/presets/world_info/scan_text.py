@@ -14,6 +14,7 @@ from functools import lru_cache
 from operator import add, itemgetter
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
+from familiar_connect.presets.world_info.search_effort import LOOK_UP_CHARS, PART_CHARS, PATTERN_FACTOR, SearchEffort
 from familiar_connect.presets.world_info.types import ScanSettings, SecondaryLogic, WorldEntry
 from familiar_connect.support.js_regex import JsPattern, compile_js, split_literal
 from familiar_connect.support.re2_engine import PatternRefused
@@ -145,6 +146,7 @@ class ScanText:
         settings: ScanSettings,
         *,
         read: Callable[[str], str],
+        effort: SearchEffort,
         card: Mapping[str, str] | None = None,
         injected: Sequence[str] = (),
     ) -> None:
@@ -155,6 +157,7 @@ class ScanText:
         ]
         self._settings = settings
         self._read = read
+        self._effort = effort
         self._card = {name: Part(f"the card's {name}", text) for name, text in (card or {}).items() if text}
         self._injected = [Part("an injected prompt", text) for text in injected if text]
         self._recursed: list[Part] = []
@@ -229,10 +232,12 @@ class ScanText:
         whole = settings.whole_words if entry.whole_words is None else entry.whole_words
         needle = prepare_key(key, cased, whole)
         depth = self.depth if entry.scan_depth is None else min(entry.scan_depth, MAX_SCAN_DEPTH)
+        self._effort.spend(LOOK_UP_CHARS)
         if needle.literal is not None:
             return self._find_pattern(entry, key, needle.literal, depth, recursed)
         if depth > 0 and needle.text:
             for part in self._parts(entry, depth, recursed):
+                self._effort.spend(PART_CHARS + (0 if needle.is_word else len(part.text)))
                 if part.has(needle):
                     return KeyHit(key, part, lambda piece: piece.has(needle))
         return None
@@ -257,7 +262,11 @@ class ScanText:
         self, entry: WorldEntry, key: str, literal: tuple[str, str], depth: int, recursed: bool
     ) -> KeyHit | None:
         pattern = self._pattern(entry, key, literal)
-        if pattern is None or not pattern.test(self._whole(entry, depth, recursed)):
+        if pattern is None:
+            return None
+        text = self._whole(entry, depth, recursed)
+        self._effort.spend(PATTERN_FACTOR * len(text))
+        if not pattern.test(text):
             return None
         parts = self._parts(entry, depth, recursed) if depth > 0 else ()
         pieces = [piece for part in parts for piece in part.pieces or (part,)]

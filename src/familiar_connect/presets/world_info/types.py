@@ -11,6 +11,9 @@ from familiar_connect.llm.types import Role
 from familiar_connect.presets.world_info.scan_settings import BookOrder as BookOrder
 from familiar_connect.presets.world_info.scan_settings import ScanSettings as ScanSettings
 
+SCAN_LIMIT = "World Info"
+"""Stands in the place of an entry's name where a turn tells that the whole scan stopped early."""
+
 
 class EntryPosition(IntEnum):
     """Where an entry's text goes; the numbers are those of the files."""
@@ -178,3 +181,5 @@ class WorldInfo:
     """Found, but without room in the budget."""
     problems: tuple[str, ...] = ()
     """A sentence for every key that cannot be searched for."""
+    limit: str = ""
+    """Why the scan stopped before it was through; empty where it did not."""

@@ -26,10 +26,11 @@ from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.types import GrepHit
 from familiar_connect.memory.visibility import audience_of_turn
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.observe.inspector import cut_reason, cuts
+from familiar_connect.observe.inspector import cut_reason, cuts, world_info_lines
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import provider_outcomes
+from familiar_connect.presets.world_info.types import SCAN_LIMIT
 from familiar_connect.reply.inspection.recall_evidence import (
     BRIEF_CHARS,
     MAX_EVIDENCE,
@@ -116,6 +117,7 @@ class _Walk:
         self.waiting = find_waiting(self.parts.audiences.store, self.words, self.turns) if not self.lines else None
         self.is_indexed = self._look_into_index()
         self.search = self._search()
+        self._add_scan_limit()
         self._add_heard()
         self._add_written()
         self._add_indexed()
@@ -140,7 +142,8 @@ class _Walk:
         while looked_at < MAX_TURNS:
             turns = history.older_than(familiar_id=self.parts.familiar_id, max_id=before - 1, limit=TURNS_AT_ONCE)
             for turn in reversed(turns):
-                if turn.content != asked and holds_words(turn.content, self.words) and not only_asks(turn.content):
+                words = turn.actual_words
+                if turn.display_text != asked and holds_words(words, self.words) and not only_asks(words):
                     if ends is not None and turn.id >= ends:
                         self.later = turn
                         continue
@@ -239,6 +242,28 @@ class _Walk:
         evidence = f"No memory file holds it: {cause.evidence}; and a search of what was said did not bring it."
         self._add("written", False, evidence, cause.fix, sentence=cause.sentence, leads_to=cause.leads_to)
 
+    def _add_scan_limit(self) -> None:
+        """A step only where the turn's scan of the books stopped early: what it did not come to is missing then."""
+        if self.turn is None:
+            return
+        lines = world_info_lines(self.turn.trace)
+        why = next((str(line["reason"]) for line in lines if line.get("entry") == SCAN_LIMIT), None)
+        if why is None:
+            return
+        books = self.turn.record.request.books if self.turn.record is not None else ()
+        held = [book.name for book in books if any(holds_words(each.content, self.words) for each in book.entries)]
+        if not held:
+            self._add("World Info", StepOutcome.skipped, f"World Info: {why}.")
+            return
+        self._add(
+            "World Info",
+            False,
+            f"World Info: {why}.",
+            f"Look for entries of {', '.join(held)} that call each other up, or set `max_recursion_steps` under "
+            "[world_info] in character.toml.",
+            sentence=f"It is in the lorebook {held[0]}, but the search of World Info stopped before it came to it.",
+        )
+
     def _why_unwritten(self) -> RecallStep:
         waiting = self.waiting
         if waiting is not None and waiting.kind == "quarantine":
@@ -281,7 +306,7 @@ class _Walk:
         retriever = self.parts.retriever
         if retriever is None or not retriever.is_warm:
             return False
-        texts = (*(turn.content for turn in self.turns), *(hit.line_text for hit in self.lines))
+        texts = (*(turn.actual_words for turn in self.turns), *(hit.line_text for hit in self.lines))
         return any(
             any(map(self._is_meant, retriever.recall_now(text, limit=SEARCHED, scope=self._scope))) for text in texts
         )

@@ -103,7 +103,7 @@ def only_asks(text: str) -> bool:
 
 def quote_turn(turn: HistoryTurn) -> str:
     who = turn.author.label if turn.author is not None else "the familiar"
-    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {quote(turn.content)}"
+    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {quote(turn.actual_words)}"
 
 
 def quote(text: str, most: int = QUOTED_CHARS) -> str:

@@ -12,7 +12,7 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import only_since_opened
+from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Privacy
 from familiar_connect.support.aio import off_loop
@@ -72,7 +72,7 @@ class DialogueMarks:
         familiar_id = self._familiar_id
         mark = self._history.channel_marks.newest(familiar_id, channel_id)
         turns = self._history.recent(familiar_id=familiar_id, channel_id=channel_id, limit=COMPACTED_TURNS)
-        turns = only_since_opened(turns, self._history.channel_audience(familiar_id=familiar_id, channel_id=channel_id))
+        turns = only_since_opened(turns, readers_last_known(self._history, familiar_id, channel_id))
         return mark, turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
 
     def _put(self, channel_id: int, kind: MarkKind, after_id: int, summary: str) -> None:

@@ -10,13 +10,22 @@ from urllib.parse import unquote
 from aiohttp import BodyPartReader, web
 
 from familiar_connect.testing.discord_server.faults import Faults
-from familiar_connect.testing.discord_server.gateway import Gateway
-from familiar_connect.testing.discord_server.world import REPLY, SEND_MESSAGES, Payload, Room, World
+from familiar_connect.testing.discord_server.gateway import MEMBERS_FLAG, Gateway
+from familiar_connect.testing.discord_server.rate_limits import RateLimits
+from familiar_connect.testing.discord_server.rights import (
+    EMBED_LINKS,
+    MANAGE_MESSAGES,
+    READ_MESSAGE_HISTORY,
+    SEND_IN_THREADS,
+    SEND_MESSAGES,
+)
+from familiar_connect.testing.discord_server.world import REPLY, Payload, Room, World
 
 MAX_TEXT = 2000
 EPHEMERAL = 1 << 6
 MANAGE_WEBHOOKS = 1 << 29
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, MISSING_ACCESS, MISSING_PERMISSION, INVALID_FORM = 10003, 10008, 50001, 50013, 50035
+THREAD_ARCHIVED = 50083
 
 OnNote = Callable[[str, Payload], None]
 
@@ -49,6 +58,7 @@ class Api:
         self.commands: list[Payload] = []
         self.webhooks: dict[str, Payload] = {}
         self.shards = 1
+        self.limits = RateLimits()
 
     def routes(self) -> list[web.RouteDef]:
         routes: list[tuple[str, str, Callable[[web.Request], Awaitable[web.Response]]]] = [
@@ -67,6 +77,7 @@ class Api:
             ("DELETE", "/channels/{room}/messages/{message}", self._delete),
             ("POST", "/channels/{room}/typing", self._typing),
             ("PUT", "/channels/{room}/thread-members/@me", self._join),
+            ("GET", "/channels/{room}/thread-members", self._thread_members),
             ("GET", "/channels/{room}/messages/{message}/reactions/{emoji}", self._reactors),
             ("GET", "/applications/{app}/commands", self._list_commands),
             ("PUT", "/applications/{app}/commands", self._put_commands),
@@ -87,6 +98,9 @@ class Api:
 
         async def handle_guarded(request: web.Request) -> web.Response:
             path = unquote(request.path)
+            verdict = self.limits.take(request.method, path)
+            if verdict.refusal is not None:
+                return answer(verdict.refusal, 429, verdict.headers)
             fault = await self._faults.take(request.method, path)
             if fault is not None and fault.status is not None and not fault.after_effect:
                 return answer(fault.body, fault.status, fault.headers)
@@ -94,6 +108,7 @@ class Api:
             if not open_to_all and request.headers.get("Authorization") != f"Bot {self._token}":
                 return refuse(401, 0, "401: Unauthorized")
             done = await handle(request)
+            done.headers.update(verdict.headers)
             if fault is not None and fault.until is not None:
                 await fault.until.wait()
             if fault is not None and fault.status is not None:
@@ -120,7 +135,7 @@ class Api:
                 "verify_key": "",
                 "flags": self._gateway.flags,
                 "owner": self._world.owner.payload(),
-                "team": None,
+                "team": self._world.team,
                 "summary": "",
             }
         )
@@ -135,9 +150,23 @@ class Api:
 
     # Rooms and messages
 
-    def _found(self, request: web.Request) -> Room | web.Response:
+    def _found(self, request: web.Request, right: int = 0) -> Room | web.Response:
+        """The room that is asked for; a refusal where the bot cannot see it or lacks *right* there."""
         room = self._world.find(int(request.match_info["room"]))
-        return room or refuse(404, UNKNOWN_CHANNEL, "Unknown Channel")
+        if room is None:
+            return refuse(404, UNKNOWN_CHANNEL, "Unknown Channel")
+        if not self._world.bot_may(room, 0):
+            return refuse(403, MISSING_ACCESS, "Missing Access")
+        return room if self._world.bot_may(room, right) else refuse(403, MISSING_PERMISSION, "Missing Permissions")
+
+    def _found_to_send(self, request: web.Request) -> Room | web.Response:
+        """The room that something is to be posted in; a thread wants a right of its own."""
+        room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        if room.is_archived and room.is_locked:
+            return refuse(403, THREAD_ARCHIVED, "Thread is archived")
+        return self._found(request, SEND_IN_THREADS if room.is_thread else SEND_MESSAGES)
 
     async def _room(self, request: web.Request) -> web.Response:
         room = self._found(request)
@@ -151,18 +180,19 @@ class Api:
         return answer(self._world.direct_room(person).payload())
 
     async def _post(self, request: web.Request) -> web.Response:
-        room = self._found(request)
+        room = self._found_to_send(request)
         if isinstance(room, web.Response):
             return room
         said = await _body(request)
         nonce = said.get("nonce")
         if said.get("enforce_nonce") and nonce in self._nonces:
             return answer(self._nonces[nonce])
-        if room.denied & SEND_MESSAGES:
-            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
         if len(said.get("content") or "") > MAX_TEXT:
             return refuse(400, INVALID_FORM, "Must be 2000 or fewer in length.")
-        more: Payload = {"embeds": said.get("embeds") or []}
+        more: Payload = {"embeds": (said.get("embeds") or []) if self._world.bot_may(room, EMBED_LINKS) else []}
+        if room.is_archived:  # whoever writes in a thread that nobody locked opens it again
+            room.unarchive()
+            await self._gateway.dispatch("THREAD_UPDATE", room.payload())
         if wanted := said.get("sticker_ids"):
             more["sticker_items"] = self._world.stickers(room, wanted)
         if reference := said.get("message_reference"):
@@ -181,13 +211,14 @@ class Api:
             return room
         limit = int(request.query.get("limit", 50))
         after, before = int(request.query.get("after", 0)), int(request.query.get("before", 1 << 63))
-        found = [message for key, message in room.messages.items() if after < key < before]
+        can_look_back = self._world.bot_may(room, READ_MESSAGE_HISTORY)
+        found = [message for key, message in room.messages.items() if can_look_back and after < key < before]
         chosen = found[:limit] if "after" in request.query else found[-limit:]
         self._noted("read", {"room": room.id, "after": after, "found": len(chosen)})
         return answer(list(reversed(chosen)))
 
     async def _one(self, request: web.Request) -> web.Response:
-        room = self._found(request)
+        room = self._found(request, READ_MESSAGE_HISTORY)
         if isinstance(room, web.Response):
             return room
         message = room.messages.get(int(request.match_info["message"]))
@@ -200,7 +231,7 @@ class Api:
         message = room.messages.get(int(request.match_info["message"]))
         if message is None:
             return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
-        if message.get("webhook_id"):
+        if message.get("webhook_id") or message["author"]["id"] != str(self._world.bot.id):
             return refuse(403, 50005, "Cannot edit a message authored by another user")
         said = await _body(request)
         message["content"] = said.get("content", message["content"])
@@ -213,24 +244,43 @@ class Api:
         room = self._found(request)
         if isinstance(room, web.Response):
             return room
-        message = room.messages.pop(int(request.match_info["message"]), None)
+        message = room.messages.get(int(request.match_info["message"]))
         if message is None:
             return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
-        gone = {"id": message["id"], "channel_id": str(room.id)}
-        await self._gateway.dispatch("MESSAGE_DELETE", gone)
+        is_own = message["author"]["id"] == str(self._world.bot.id)
+        if not is_own and not self._world.bot_may(room, MANAGE_MESSAGES):
+            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
+        room.messages.pop(int(message["id"]))
+        await self._gateway.dispatch("MESSAGE_DELETE", self._world.deletion(room, message))
         self._noted("deleted", {"room": room.id, "message": message})
         return web.Response(status=204)
 
     async def _typing(self, request: web.Request) -> web.Response:
-        self._noted("typing", {"room": int(request.match_info["room"])})
+        room = self._found_to_send(request)
+        if isinstance(room, web.Response):
+            return room
+        self._noted("typing", {"room": room.id})
         return web.Response(status=204)
 
     async def _join(self, request: web.Request) -> web.Response:
-        self._noted("joined", {"room": int(request.match_info["room"])})
+        room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        room.thread_members.add(self._world.bot.id)
+        self._noted("joined", {"room": room.id})
         return web.Response(status=204)
 
-    async def _reactors(self, request: web.Request) -> web.Response:
+    async def _thread_members(self, request: web.Request) -> web.Response:
         room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        if not self._gateway.flags & MEMBERS_FLAG:
+            return refuse(403, MISSING_ACCESS, "Missing Access")
+        self._noted("listed", {"room": room.id})
+        return answer([room.thread_member(each) for each in sorted(room.thread_members)])
+
+    async def _reactors(self, request: web.Request) -> web.Response:
+        room = self._found(request, READ_MESSAGE_HISTORY)
         if isinstance(room, web.Response):
             return room
         message = room.messages.get(int(request.match_info["message"]), {})
@@ -322,7 +372,7 @@ class Api:
             return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
         room, message = found
         room.messages.pop(int(message["id"]))
-        await self._gateway.dispatch("MESSAGE_DELETE", {"id": message["id"], "channel_id": str(room.id)})
+        await self._gateway.dispatch("MESSAGE_DELETE", self._world.deletion(room, message))
         return web.Response(status=204)
 
     # Commands and interactions

@@ -9,6 +9,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from familiar_connect.testing.discord_server.rights import FakeRole
 from familiar_connect.testing.discord_server.world import (
     DM,
     PUBLIC_THREAD,
@@ -60,7 +61,7 @@ class DemoWorld:
         self.you = world.people[RESIDENTS[0].id]
         world.set_owner(self.you)
         self.guild: Guild = world.guild("The Burrow", id=SERVER_ID, description="A place to try things out")
-        self.guild.roles |= {KEEPER: "Keeper", REGULAR: "Regular"}
+        self.guild.roles |= {KEEPER: FakeRole(KEEPER, "Keeper"), REGULAR: FakeRole(REGULAR, "Regular")}
         self.guild.emojis |= {4001: "tea", 4002: "wave"}
         insiders = frozenset({self.you.id, RESIDENTS[1].id, world.bot.id})
         self.rooms = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,16 +17,8 @@ from aiohttp import web
 from familiar_connect.testing.discord_server.api import Api
 from familiar_connect.testing.discord_server.faults import Faults
 from familiar_connect.testing.discord_server.gateway import Gateway
-from familiar_connect.testing.discord_server.world import (
-    MANAGE_CHANNELS,
-    ORDINARY,
-    REPLY,
-    FakePerson,
-    Guild,
-    Payload,
-    Room,
-    World,
-)
+from familiar_connect.testing.discord_server.rights import MANAGE_CHANNELS, ORDINARY, FakeRole, Overwrite
+from familiar_connect.testing.discord_server.world import CATEGORY, REPLY, FakePerson, Guild, Payload, Room, World
 
 TOKEN = "MTIz.demo.token"
 MAX_NOTES = 100_000
@@ -174,11 +167,8 @@ class DiscordServer:
     async def delete(self, room: Room, *messages: Payload) -> None:
         for message in messages:
             room.messages.pop(int(message["id"]), None)
-        where = {"channel_id": str(room.id), **({"guild_id": str(room.guild_id)} if room.guild_id else {})}
-        if len(messages) == 1:
-            await self.gateway.dispatch("MESSAGE_DELETE", {"id": messages[0]["id"], **where})
-        else:
-            await self.gateway.dispatch("MESSAGE_DELETE_BULK", {"ids": [each["id"] for each in messages], **where})
+        event = "MESSAGE_DELETE" if len(messages) == 1 else "MESSAGE_DELETE_BULK"
+        await self.gateway.dispatch(event, self.world.deletion(room, *messages))
 
     async def react(self, room: Room, message: Payload, person: FakePerson, emoji: str) -> None:
         message.setdefault("reactors", {}).setdefault(emoji, []).append(person.id)
@@ -262,12 +252,96 @@ class DiscordServer:
         self.world.guilds.pop(guild.id, None)
         await self.gateway.dispatch("GUILD_DELETE", {"id": str(guild.id)})
 
+    # What people may do
+
     async def set_readers(self, room: Room, readers: Iterable[FakePerson] | None) -> None:
         """Hide a channel from all but *readers* and the familiar, or open it to the server with None."""
         room.readers = None if readers is None else frozenset(each.id for each in (*readers, self.world.bot))
         await self.gateway.dispatch("CHANNEL_UPDATE", room.payload())
 
+    async def set_overwrite(
+        self, room: Room, whom: FakePerson | FakeRole | Guild, *, allow: int = 0, deny: int = 0
+    ) -> None:
+        """Allow or deny somebody something in a channel; nothing of both takes the overwrite away.
+
+        Channels that were the same as their category stay the same as it.
+        """
+        guild = self.world.guilds[room.guild_id or 0]
+        synced = [
+            each
+            for each in guild.rooms.values()
+            if each.parent_id == room.id and not each.is_thread and each.overwrites == room.overwrites
+        ]
+        for each in (room, *(synced if room.kind == CATEGORY else ())):
+            if allow or deny:
+                each.overwrites[whom.id] = Overwrite(allow, deny, is_member=isinstance(whom, FakePerson))
+            else:
+                each.overwrites.pop(whom.id, None)
+            await self.gateway.dispatch("CHANNEL_UPDATE", each.payload())
+
+    async def update_room(self, room: Room) -> None:
+        """Tell of a channel or thread as it stands now."""
+        await self.gateway.dispatch("THREAD_UPDATE" if room.is_thread else "CHANNEL_UPDATE", room.payload())
+
+    async def add_room(self, room: Room) -> None:
+        """Tell of a channel or thread that is new."""
+        await self.gateway.dispatch("THREAD_CREATE" if room.is_thread else "CHANNEL_CREATE", room.payload())
+
+    async def remove_room(self, guild: Guild, room: Room) -> None:
+        guild.rooms.pop(room.id, None)
+        await self.gateway.dispatch("THREAD_DELETE" if room.is_thread else "CHANNEL_DELETE", room.payload())
+
+    async def add_role(self, guild: Guild, name: str, permissions: int = 0) -> FakeRole:
+        role = self.world.role(guild, name, permissions)
+        about = {"guild_id": str(guild.id), "role": guild.role_payload(role.id)}
+        await self.gateway.dispatch("GUILD_ROLE_CREATE", about)
+        return role
+
+    async def set_role(self, guild: Guild, role: FakeRole | None, permissions: int) -> None:
+        """Let a role, or everybody with None, have these permissions."""
+        if role is None:
+            guild.everyone_may = permissions
+        else:
+            role.permissions = permissions
+        about = {"guild_id": str(guild.id), "role": guild.role_payload(guild.id if role is None else role.id)}
+        await self.gateway.dispatch("GUILD_ROLE_UPDATE", about)
+
+    async def remove_role(self, guild: Guild, role: FakeRole) -> None:
+        guild.roles.pop(role.id, None)
+        await self.gateway.dispatch("GUILD_ROLE_DELETE", {"guild_id": str(guild.id), "role_id": str(role.id)})
+
+    async def set_member_roles(self, guild: Guild, person: FakePerson, *roles: FakeRole) -> None:
+        """Let *person* have *roles* of *guild* and no others of it."""
+        elsewhere = [each for each in person.roles if each not in guild.roles]
+        person.roles = (*elsewhere, *(each.id for each in roles))
+        await self.gateway.dispatch("GUILD_MEMBER_UPDATE", guild.member(person) | {"guild_id": str(guild.id)})
+
+    async def set_guild_owner(self, guild: Guild, person: FakePerson) -> None:
+        guild.owner_id = person.id
+        await self.gateway.dispatch("GUILD_UPDATE", guild.payload())
+
+    async def add_member(self, guild: Guild, person: FakePerson) -> None:
+        """*person* comes to *guild*."""
+        guild.people[person.id] = person
+        guild.joined[person.id] = datetime.now(UTC).isoformat()
+        await self.gateway.dispatch("GUILD_MEMBER_ADD", guild.member(person) | {"guild_id": str(guild.id)})
+
     async def remove_member(self, guild: Guild, person: FakePerson) -> None:
         """*person* leaves *guild*."""
         guild.people.pop(person.id, None)
+        for room in guild.rooms.values():
+            room.thread_members.discard(person.id)
         await self.gateway.dispatch("GUILD_MEMBER_REMOVE", {"guild_id": str(guild.id), "user": person.payload()})
+
+    async def change_thread_members(
+        self, room: Room, *, added: Iterable[FakePerson] = (), removed: Iterable[FakePerson] = ()
+    ) -> None:
+        """People come to a thread or leave it."""
+        come, gone = [each.id for each in added], [each.id for each in removed]
+        room.thread_members = (room.thread_members | set(come)) - set(gone)
+        about = {"id": str(room.id), "guild_id": str(room.guild_id), "member_count": len(room.thread_members)}
+        about |= {
+            "added_members": [room.thread_member(each) for each in come],
+            "removed_member_ids": [str(each) for each in gone],
+        }
+        await self.gateway.dispatch("THREAD_MEMBERS_UPDATE", about)

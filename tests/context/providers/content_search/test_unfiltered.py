@@ -22,6 +22,19 @@ from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, R
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.retrieval import a_chunk, a_question
 
+KINDS_OF_THINGS = (
+    "password",
+    "colour",
+    "number",
+    "nickname",
+    "address",
+    "recipe",
+    "birthday",
+    "motto",
+    "price",
+    "shape",
+)
+
 
 def test_every_piece_says_where_it_is_from() -> None:
     """One contribution: path, which holds the day, and heading before the words of each, best first."""
@@ -79,6 +92,30 @@ def test_text_that_weighs_more_than_its_length_loses_hits_not_its_end() -> None:
 
     assert found.text.endswith(f"Bo: {words[-1]}")
     assert found.estimated_tokens <= 40
+
+
+def test_the_best_of_many_heavy_lines_is_among_those_that_fit() -> None:
+    """Words that nobody knows weigh far more than their length; what is laid out anew again and again ends whole."""
+    scores = [19.0, *(14.0 - n / 3 for n in range(1, len(KINDS_OF_THINGS)))]
+    texts = [f"Ember, the {what} of the kettle is zq{n:02d}a0978880{n % 7}." for n, what in enumerate(KINDS_OF_THINGS)]
+    hits = [
+        Recollection(
+            source="turn",
+            key=f"{n}",
+            text=text,
+            explained=ExplainedScore(scores[n], {"words": scores[n]}),
+            speaker="Di",
+            when=datetime(2025, 6, 1, 12, n, tzinfo=UTC),
+            place=(f"talk:{n // 2}", 2 * n),
+        )
+        for n, text in enumerate(texts)
+    ]
+
+    for room in range(90, 215):
+        [found] = best_hits_contribution(hits, max_tokens=room)
+
+        assert texts[0] in found.text
+        assert found.estimated_tokens <= room
 
 
 def test_lore_names_who_is_there() -> None:

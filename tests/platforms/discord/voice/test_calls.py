@@ -15,7 +15,8 @@ from familiar_connect.config import CharacterConfig
 from familiar_connect.platforms.discord.voice import sessions
 from familiar_connect.platforms.discord.voice.parts import VoiceParts
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.testing.discord_server.world import CONNECT, SPEAK, STAGE, VOICE, Room
+from familiar_connect.testing.discord_server.rights import CONNECT, SPEAK
+from familiar_connect.testing.discord_server.world import STAGE, VOICE, Room
 from familiar_connect.voice.audio import loudness, stereo_to_mono
 from familiar_connect.voice.hearing import Hearing
 from familiar_connect.voice.protocols import Ears, HearingCallbacks

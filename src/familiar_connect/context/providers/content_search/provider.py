@@ -300,7 +300,7 @@ class ContentSearchProvider:
         room = layer_budget(request, Layer.recent_history)
         oldest = before
         for turn in reversed(shown):
-            room -= estimate_tokens(turn.content) + TOKENS_PER_LINE
+            room -= estimate_tokens(turn.display_text) + TOKENS_PER_LINE
             if room < 0:
                 break
             oldest = turn.id

@@ -37,8 +37,10 @@ LEAST_TOKENS = 24
 """Less room than this holds nothing worth reading."""
 TOKENS_PER_LINE = 8
 """What the speaker's name, or the line that says when or where, adds to a piece."""
-MOST_LAYOUTS = 4
+MOST_LAYOUTS = 12
 """How often what was found is laid out anew because it weighs too much."""
+LESS_EACH_TIME = 0.9
+"""Of the room tried before, at most: a step that leaves the same lines in would be one for nothing."""
 MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
 
@@ -67,7 +69,10 @@ def best_hits_contribution(
 
 
 def _format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str:
-    """*hits* in *room* tokens: where the text weighs more than its length tells, fewer of them, not its end cut off."""
+    """*hits* in *room* tokens: where the text weighs more than its length tells, fewer of them.
+
+    Its end is not cut off, for the best stands there.
+    """
     from familiar_connect.memory.index.snippets import format_snippets  # brings numpy
 
     given = room
@@ -76,7 +81,7 @@ def _format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str
         weight = estimate_tokens(text)
         if weight <= room:
             return text
-        given = min(given - 1, given * room // weight)
+        given = min(int(given * LESS_EACH_TIME), given * room // weight)
     return truncate(text, room)
 
 

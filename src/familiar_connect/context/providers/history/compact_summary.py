@@ -73,7 +73,7 @@ def _newest(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
     kept: list[HistoryTurn] = []
     used = 0
     for turn in reversed(turns):
-        used += len(turn.content)
+        used += len(turn.display_text)
         if kept and used > MAX_CHARS:
             break
         kept.insert(0, turn)
@@ -82,9 +82,9 @@ def _newest(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
 
 def _last_lines(turns: Sequence[HistoryTurn]) -> str:
     """The last words that people said, where none of them tells more."""
-    said = [turn for turn in turns if turn.author is not None and turn.content.strip()]
+    said = [turn for turn in turns if turn.author is not None and turn.display_text.strip()]
     return "\n".join(
-        f"{turn.author.label} said: {truncate_chars(one_line(turn.content), LINE_CHARS)}"
+        f"{turn.author.label} said: {truncate_chars(one_line(turn.display_text), LINE_CHARS)}"
         for turn in said[-LAST_LINES:]
         if turn.author is not None
     )

@@ -52,7 +52,7 @@ def _item(
     role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
     author = turn.author if role == "user" else None
     who = speaker_name(author.label, author.user_id) if author else ""
-    words = mark_further_lines(without_fake_notes(turn.content)) if author else turn.content
+    words = mark_further_lines(without_fake_notes(turn.display_text)) if author else turn.display_text
     text = _mark(turn, previous, role, mode, zone) + (f"{who}: {words}" if author else words)
     return ContextItem(
         role=role,
@@ -73,10 +73,10 @@ def _verbatim_item(turn: HistoryTurn) -> ContextItem:
     author = turn.author if role == "user" else None
     return ContextItem(
         role=role,
-        parts=(TextPart(turn.content),),
+        parts=(TextPart(turn.display_text),),
         tag=ItemTag.DIALOGUE,
         sender=Sender(name=author.label) if author else None,
-        words=turn.content,
+        words=turn.display_text,
         history_id=turn.id,
         timestamp=turn.timestamp,
         source=SOURCE,

@@ -40,7 +40,7 @@ def extract_summary(previous: str, turns: Sequence[HistoryTurn], *, max_lines: i
     for turn in turns:
         if turn.role != "user" or turn.author is None:
             continue
-        spoken = turn.content[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
+        spoken = turn.display_text[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
         noted = find_self_statements(spoken)
         for sentence in sentences(spoken)[:MAX_SENTENCES_PER_TURN]:
             if any(statement in sentence for statement in noted):
@@ -56,10 +56,10 @@ def extract_summary(previous: str, turns: Sequence[HistoryTurn], *, max_lines: i
 
 def latest_words(turns: Sequence[HistoryTurn]) -> str:
     """One sentence on what was last said in another channel; empty when nobody said anything."""
-    said = [turn for turn in turns if turn.role == "user" and turn.author is not None and turn.content.strip()]
+    said = [turn for turn in turns if turn.role == "user" and turn.author is not None and turn.display_text.strip()]
     if not said or said[-1].author is None:
         return ""
-    words = truncate_chars(one_line(said[-1].content), MAX_LINE_CHARS)
+    words = truncate_chars(one_line(said[-1].display_text), MAX_LINE_CHARS)
     return f"Meanwhile, in another channel, {said[-1].author.label} said: {words}"
 
 

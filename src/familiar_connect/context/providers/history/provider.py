@@ -189,7 +189,7 @@ class HistoryProvider:
         said = [*turns, *self._said_meanwhile(request, mode)]
         shown = self._private.without_private(said if mark is None else _since_mark(said, mark))
         if request.readers is not None:
-            shown = only_since_opened(shown, request.readers.audience)
+            shown = only_since_opened(shown, request.readers)
         return shown, first
 
     def _size_and_step(self, request: ContextRequest) -> tuple[int, int]:
@@ -356,7 +356,7 @@ class HistoryProvider:
                 between=resumed,
                 verbatim=request.is_exact,
             )
-            text = "\n".join(format_turn_for_transcript(t.role, t.author, t.content) for t in facts.turns)
+            text = "\n".join(format_turn_for_transcript(t.role, t.author, t.display_text) for t in facts.turns)
         else:
             return []
         tokens = sum(estimate_tokens(item.text) for item in items)

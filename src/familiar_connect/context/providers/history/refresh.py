@@ -26,6 +26,7 @@ from familiar_connect.context.providers.history.paragraphs import (
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
+from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
@@ -95,6 +96,7 @@ class SummaryRefresher:
         row = 0 if audience is None else await off_loop(self._store.summary_row, audience)
         for _ in range(MAX_STEPS):
             people = await off_loop(self._private.drop_stale_summaries, familiar_id)
+            level = await off_loop(Withdrawals(self._store, familiar_id).newest_change)
             entry = await off_loop(self._store.get_summary, familiar_id=familiar_id, channel_id=row)
             done = entry.last_summarised_id if entry else 0
             turns = await off_loop(
@@ -121,6 +123,7 @@ class SummaryRefresher:
                 last_summarised_id=turns[-1].id,
                 summary_text=text,
                 channel_id=row,
+                level=level,
             )
 
     async def _extended(self, previous: str, turns: Sequence[HistoryTurn]) -> str | None:
@@ -148,6 +151,7 @@ class SummaryRefresher:
 
     async def _refresh_cross_channel(self, familiar_id: str, viewer: ChannelMode, other: OtherChannelInfo) -> None:
         people = await off_loop(self._private.drop_stale_summaries, familiar_id)
+        level = await off_loop(Withdrawals(self._store, familiar_id).newest_change)
         entry = await off_loop(
             self._store.get_cross_context,
             familiar_id=familiar_id,
@@ -173,6 +177,7 @@ class SummaryRefresher:
                 source_channel_id=other.channel_id,
                 source_last_id=new[-1].id,
                 summary_text=text,
+                level=level,
             )
 
     async def _news(
@@ -190,7 +195,7 @@ class SummaryRefresher:
         kept: list[HistoryTurn] = []
         used = 0
         for turn in turns[: self._max_turns]:
-            used += min(len(turn.content), MAX_TURN_CHARS)
+            used += min(len(turn.display_text), MAX_TURN_CHARS)
             if kept and used > self._max_chars:
                 break
             kept.append(turn)
@@ -250,6 +255,6 @@ def cross_channel_prompt(
 
 def transcript_lines(turns: Sequence[HistoryTurn]) -> str:
     return "\n".join(
-        format_turn_for_transcript(turn.role, turn.author, shorten_middle(turn.content, MAX_TURN_CHARS))
+        format_turn_for_transcript(turn.role, turn.author, shorten_middle(turn.display_text, MAX_TURN_CHARS))
         for turn in turns
     )

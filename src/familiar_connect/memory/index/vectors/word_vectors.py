@@ -8,6 +8,7 @@ under a number made from it: the words themselves are nowhere stored.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,7 +111,15 @@ class WordVectors(Vectors):
     def drop_units(self, units: Iterable[int]) -> None:
         """Forget which words *units* held."""
         gone = b"".join(self._of_units.pop(unit, b"") for unit in units)
-        self._holding.subtract(_numbers(gone).tolist())
+        numbers = _numbers(gone).tolist()
+        self._holding.subtract(numbers)
+        for number in {number for number in numbers if self._holding[number] <= 0}:
+            del self._holding[number]
+
+    def count_bytes(self) -> int:
+        """About how much memory the words of the units take, beside the vectors."""
+        texts = sum(map(sys.getsizeof, self._of_units.values()))
+        return texts + sys.getsizeof(self._of_units) + sys.getsizeof(self._holding)
 
     def clear(self) -> None:
         super().clear()

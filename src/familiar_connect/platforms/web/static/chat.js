@@ -145,7 +145,10 @@ export async function start(root) {
     line.setAttribute("role", "status");
     line.textContent = text;
     keepEnd(() => (live && !live.dataset.id ? live.before(line) : list.append(line)));
+    return line;
   }
+  // What the program died over stands there until something is said or answered.
+  const endUnanswered = () => list.querySelector("[data-unanswered]")?.remove();
 
   const on = (kind, handle) => source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
   function listen() {
@@ -155,10 +158,13 @@ export async function start(root) {
       if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
       if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
       setBusy(state.busy);
+      endUnanswered();
+      if (state.unanswered && !state.busy) note(state.unanswered).dataset.unanswered = "";
     });
     on("said", (facts) => takeNew(facts, false));
     on("thinking", (facts) => {
       setBusy(true);
+      endUnanswered();
       if (live && live.dataset.id !== String(facts.revises ?? "")) endLive();
       showLive(facts.revises, facts.goes_on);
       root.dispatchEvent(new CustomEvent("thinking"));

@@ -27,7 +27,7 @@ def remember(setup: WriterSetup, *facts: tuple[str, tuple[int, ...]]) -> None:
 
 
 async def test_what_came_from_an_undone_line_goes(tmp_path: Path) -> None:
-    """Also where others said it with them; what came from other lines and from the owner stays."""
+    """What others said with it, what came from other lines and what the owner wrote stays."""
     setup = WriterSetup(tmp_path)
     first, second = setup.say((ALICE, "I hate tea."), (ALICE, "Green is fine."))
     remember(
@@ -36,7 +36,7 @@ async def test_what_came_from_an_undone_line_goes(tmp_path: Path) -> None:
     TurnVersionStore(setup.history, FAMILIAR).mark_turns([first], TurnMark.undone)
 
     assert await setup.scripted_writer().correct() == [FILE]
-    assert setup.read(FILE) == "# Tea\n\n- Green.\n- Own\n"
+    assert setup.read(FILE) == "# Tea\n\n- She drinks.\n- Green.\n- Own\n"
     assert await setup.scripted_writer().correct() == []
 
 
@@ -73,6 +73,19 @@ async def test_a_file_that_held_nothing_else_goes_with_the_links_to_it(tmp_path:
     assert await setup.scripted_writer().correct() == [FILE, "notes.md"]
     assert not setup.memory.exists(FILE)
     assert setup.read("notes.md") == "# Notes\n\n- Mine.\n"
+
+
+async def test_a_file_in_which_a_sentence_stands_among_links_stays(tmp_path: Path) -> None:
+    """A line that was added below the links says something, though nobody knows where it came from."""
+    setup = WriterSetup(tmp_path)
+    [first] = setup.say((ALICE, "I hate tea."))
+    remember(setup, ("Alice hates tea.", (first,)))
+    links = "\n## Links\n- [Notes](../notes.md)\n- Green is fine.\n"
+    setup.memory.write_file(FILE, setup.read(FILE) + links, source="writer")
+    TurnVersionStore(setup.history, FAMILIAR).mark_turns([first], TurnMark.undone)
+
+    assert await setup.scripted_writer().correct() == [FILE]
+    assert setup.read(FILE) == f"# Tea\n\n{links}"
 
 
 async def test_what_was_moved_to_another_file_goes_there(tmp_path: Path) -> None:

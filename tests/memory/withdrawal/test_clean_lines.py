@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from familiar_connect.memory.maintenance.forget_turns import forget_turns
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
 from familiar_connect.memory.writing.plan import PartSource
 
+SAM = Author("discord", "9", "sam", "Sam")
 SAID = {1: "I keep bees.", 2: "I sold the boat in Leith.", 3: "The boat was green.", 4: "We met at noon."}
 
 
@@ -34,11 +38,20 @@ def store(tmp_path: Path) -> MemoryStore:
     return made
 
 
+def clean(store: MemoryStore, *gone: int) -> list[str]:
+    """Take back these turns; the files that changed."""
+    with closing(HistoryStore(store.root.parent / "history.db")) as history:
+        for text in SAID.values():
+            history.append_turn(familiar_id="ada", channel_id=1, role="user", content=text, author=SAM)
+        withdrawal = TurnWithdrawal(store, history, "ada")
+        return withdrawal.clean(withdrawal.rows.describe(gone), source="test").files
+
+
 def test_parts_go_with_their_turns_and_what_others_said_stays(store: MemoryStore) -> None:
     """A part of several turns goes when it has words that only those that went said; hand-written lines never."""
-    changed = forget_turns(store, {2, 4}, text_of=lambda turn: SAID[turn], source="test")
+    changed = clean(store, 2, 4)
 
-    assert changed == ["people/guest.md", "people/sam.md", "sessions/one.md"]
+    assert sorted(changed) == ["people/guest.md", "people/sam.md", "sessions/one.md"]
     assert store.read_file("people/sam.md") == "# Sam\n\n- Keeps bees.\n- Mine, by hand.\n"
     assert not store.exists("people/guest.md")
     assert "guest.md" not in store.read_file("sessions/one.md")
@@ -46,5 +59,5 @@ def test_parts_go_with_their_turns_and_what_others_said_stays(store: MemoryStore
 
 def test_nothing_changes_where_nothing_came_from_them(store: MemoryStore) -> None:
     """Other turns, and no turns at all."""
-    assert forget_turns(store, {99}, text_of=lambda _: "", source="test") == []
-    assert forget_turns(store, frozenset(), text_of=lambda _: "", source="test") == []
+    assert clean(store, 99) == []
+    assert clean(store) == []

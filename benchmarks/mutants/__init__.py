@@ -1,0 +1,1 @@
+"""Planted faults: what share of small wrong changes to the core do its tests notice?"""

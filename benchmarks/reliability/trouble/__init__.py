@@ -1,0 +1,1 @@
+"""What a machine may run short of, while people talk to the program behind each of its doors."""

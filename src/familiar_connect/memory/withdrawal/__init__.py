@@ -1,0 +1,1 @@
+"""Taking back what was said: out of everything that was made of it."""

@@ -1,0 +1,182 @@
+"""RehearsalPlace: one place of a rehearsal as the familiar meets it; what is said stands as its platform posts it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
+from familiar_connect.chat.types import InboundMessage, ListedUser
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.channel_readers import ChannelReaders
+from familiar_connect.platforms.discord.marks import DiscordMarks
+from familiar_connect.platforms.twitch.place import TwitchMarks
+from familiar_connect.rehearsal.models import TURN
+from familiar_connect.rehearsal.types import OWNER, PlaceSetup
+from familiar_connect.rehearsal.world import Notice, RehearsalWorld
+from familiar_connect.reply.protocols import ReplyTarget
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import one_line, printable
+
+LIMITS = {"discord": 2000, "twitch": 500, "terminal": 100_000}
+"""Characters of one message."""
+MAX_SPEAKERS = 30
+
+
+class RehearsalPlace:
+    """One place as the familiar meets it."""
+
+    streams = False
+
+    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
+        self._readers = readers
+        self._world = world
+        self._setup = setup
+        self._familiar = familiar
+        self.limit = LIMITS[setup.platform]
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        yield
+
+    async def why_not_writable(self) -> str | None:
+        """Never closed. It is asked as a reply begins, so that all that follows is known to belong to that reply."""
+        TURN.set(self._world.begin_turn(self._setup.key))
+        return None
+
+    async def send(self, text: str) -> None:
+        self._world.add_piece(self._setup.key, self._as_posted(text))
+
+    def _as_posted(self, text: str) -> str:
+        """*text* as people see it here."""
+        return printable(text)
+
+    async def notice(self, text: str) -> None:
+        self._world.notices.append(Notice(self._setup.key, text))
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        """The stored messages, each with what the platform shows of it now."""
+        stored = StoredMessages(
+            self._familiar.history_store,
+            self._familiar.id,
+            self._setup.channel_id,
+            platform=self._setup.platform,
+            me=self._me,
+        )
+        return [self._world.as_shown(self._setup.key, message) for message in await stored.recent(limit)]
+
+    async def scene(self) -> Scene:
+        if self._setup.scene is not None:
+            return self._setup.scene
+        spoke = await off_loop(
+            self._familiar.history_store.recent_distinct_authors,
+            familiar_id=self._familiar.id,
+            channel_id=self._setup.channel_id,
+            limit=MAX_SPEAKERS,
+        )
+        speakers = tuple(spoke)
+        here = self.channel_context
+        if self._setup.is_dm or self._setup.platform != "discord":
+            return await self._small_scene(here, speakers)
+        scene = Scene(
+            server_name=self._setup.server_name,
+            server_id=self._setup.server_id,
+            channel=here,
+            channel_topic=self._setup.topic,
+            participants=speakers,
+            members=tuple(Member(author=author) for author in speakers),
+            channels=self._channels(),
+            is_hidden=True,
+            me=self._me,
+            own_name=self._me.label,
+        )
+        if self._setup.server_id is None:
+            return replace(scene, is_hidden=False)
+        view = self._world.view
+        return await self._readers.look(scene, view.channel(self._setup.key), view)
+
+    async def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
+        """The scene of a direct message, or of a platform that shows little."""
+        world, key = self._world, self._setup.key
+        scene = Scene(
+            channel=here,
+            participants=speakers or self._listeners(),
+            me=self._me,
+            own_name=self._me.label,
+            platform="twitch" if self._setup.platform == "twitch" else None,
+        )
+        people = world.members_of(key)
+        if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
+            return scene
+        channel = world.view.people_of(key, people)
+        seen = await self._readers.look(replace(scene, is_dm=True), channel, world.view)
+        return replace(seen, reader_keys=frozenset(world.author(person, key).canonical_key for person in people))
+
+    @property
+    def channel_context(self) -> ChannelContext:
+        setup = self._setup
+        if setup.is_dm and setup.platform == "discord":
+            listeners = self._listeners()
+            return ChannelContext(listeners[0].label if listeners else setup.name, setup.kind)
+        parent = self._world.rehearsal.places.get(setup.parent or "")
+        return ChannelContext(setup.name, setup.kind, parent.name if parent is not None else setup.parent)
+
+    @property
+    def _me(self) -> Author:
+        return self._world.me(self._setup.platform, self._familiar.name)
+
+    def _listeners(self) -> tuple[Author, ...]:
+        """Who reads here, the owner last."""
+        members = sorted(self._world.members_of(self._setup.key), key=lambda person: person == OWNER)
+        return tuple(self._world.author(person, self._setup.key) for person in members)
+
+    def _server(self) -> list[PlaceSetup]:
+        places = self._world.rehearsal.places.values()
+        return [place for place in places if place.server_id == self._setup.server_id and not place.is_dm]
+
+    def _channels(self) -> tuple[ChannelRef, ...]:
+        ids = {key: place.channel_id for key, place in self._world.rehearsal.places.items()}
+        return tuple(
+            ChannelRef(channel_id=each.channel_id, name=each.name, parent_id=ids.get(each.parent or ""))
+            for each in self._server()
+        )
+
+
+class DiscordRehearsalPlace(RehearsalPlace):
+    """A channel of Discord: mentions are spelt as Discord spells them, and a reply may be aimed at a message."""
+
+    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
+        return DiscordMarks(users, ())
+
+    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
+        await self.send(text)
+        return None
+
+    def _as_posted(self, text: str) -> str:
+        return text
+
+
+class TwitchRehearsalPlace(RehearsalPlace):
+    """A chat of Twitch: one line at a time."""
+
+    def text_marks(self, users: Sequence[ListedUser]) -> TwitchMarks:
+        return TwitchMarks(users)
+
+    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
+        if one_line(text):
+            await self.send(text)
+        return None
+
+    def _as_posted(self, text: str) -> str:
+        return one_line(text)
+
+
+def rehearsal_place(
+    world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders
+) -> RehearsalPlace:
+    """The place *setup* as its platform shows it."""
+    kinds = {"discord": DiscordRehearsalPlace, "twitch": TwitchRehearsalPlace}
+    return kinds.get(setup.platform, RehearsalPlace)(world, setup, familiar, readers)
