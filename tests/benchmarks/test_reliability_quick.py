@@ -125,13 +125,12 @@ async def test_killed_at_its_writes_each_door_answers_once_or_tells() -> None:
 
 
 async def test_the_page_outlives_a_full_disk_and_a_lack_of_descriptors() -> None:
-    """A question before and one after are answered and kept, without a traceback; nothing here depends on speed.
+    """A question before and one after are answered and kept, and whoever asks meanwhile is told, without a traceback.
 
-    By hand (`python -m benchmarks.reliability trouble`) every door is tried, and all of it judged.
+    By hand (`python -m benchmarks.reliability trouble`) every door is tried.
     """
     found = await trouble.measure(doors=["page"], troubles=["full disk", "no descriptors"])
 
     tried = [each for each in found["cells"] if "skipped" not in each]  # a disk of our own takes the rights of root
-    found_faults = [(each["trouble"], fault) for each in tried for fault in each["faults"]]
-    assert [each for each in found_faults if not each[1].startswith("meanwhile") and "processor" not in each[1]] == []
+    assert [(each["trouble"], fault) for each in tried for fault in each["faults"]] == []
     assert "no descriptors" in [each["trouble"] for each in tried]

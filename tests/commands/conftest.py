@@ -12,8 +12,9 @@ from familiar_connect.support.log import ROOT
 
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    root = logging.getLogger(ROOT)
-    handlers, level = list(root.handlers), root.level
+    roots = [logging.getLogger(name) for name in (ROOT, "")]
+    before = [(list(root.handlers), root.level) for root in roots]
     yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    for root, (handlers, level) in zip(roots, before, strict=True):
+        root.handlers[:] = handlers
+        root.setLevel(level)

@@ -7,21 +7,23 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from familiar_connect.support.log import ROOT, event, redact, set_up_logging
+from familiar_connect.support.log import ROOT, event, log_to_file, redact, set_up_logging
 
 logger = logging.getLogger("familiar_connect.tests.log")
 
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
-    root = logging.getLogger(ROOT)
-    handlers, level = list(root.handlers), root.level
+    roots = [logging.getLogger(name) for name in (ROOT, "")]
+    before = [(list(root.handlers), root.level) for root in roots]
     yield
-    root.handlers[:], root.level = handlers, level
-    root.setLevel(level)
+    for root, (handlers, level) in zip(roots, before, strict=True):
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def lines_at(verbosity: int, *, json_lines: bool = False) -> io.StringIO:
@@ -204,3 +206,47 @@ def test_no_line_commands_the_terminal_it_is_shown_on(json_lines: bool) -> None:
     shown = stream.getvalue()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
     assert "\\u001b]0;x" in shown
+
+
+def test_a_library_that_fails_writes_one_line_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """asyncio, uvicorn and the platforms' libraries print whole tracebacks where nobody takes their lines."""
+    stream = lines_at(0)
+
+    try:
+        raise OSError(24, "Too many open files")
+    except OSError:
+        logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+        logging.getLogger("uvicorn.error").info("started")
+
+    assert [line.split(" ", 1)[-1] for line in stream.getvalue().splitlines()] == [
+        "ERROR uvicorn.error Exception in ASGI application",
+        "[Errno 24] Too many open files",
+    ]
+    assert capsys.readouterr().err == ""
+
+
+def test_our_own_warning_is_written_once() -> None:
+    """It passes the place where the libraries' lines are taken."""
+    stream = lines_at(0)
+
+    logger.warning("mind the gap")
+
+    assert stream.getvalue().count("mind the gap") == 1
+
+
+def test_a_log_file_that_cannot_be_opened_costs_its_line_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The library would print a traceback into the conversation."""
+    file = tmp_path / "warnings.log"
+    log_to_file(file)
+
+    file.mkdir()
+    logger.warning("lost")
+    file.rmdir()
+    logger.warning("kept")
+    for handler in logging.getLogger(ROOT).handlers:
+        handler.close()
+
+    assert capsys.readouterr().err == ""
+    assert [line.rsplit(" ", 1)[-1] for line in file.read_text().splitlines()] == ["kept"]

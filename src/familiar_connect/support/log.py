@@ -72,11 +72,8 @@ def set_up_logging(verbosity: int, *, stream: TextIO | None = None, json_lines: 
     level = _LEVELS[max(0, min(verbosity, len(_LEVELS) - 1))]
     handler = _LineHandler(stream)
     handler.setFormatter(LineFormatter(show_private=level <= logging.DEBUG, json_lines=json_lines))
-    root = logging.getLogger(ROOT)
-    for earlier in [one for one in root.handlers if isinstance(one, _LineHandler)]:
-        root.removeHandler(earlier)
-    root.addHandler(handler)
-    root.setLevel(level)
+    _use(handler)
+    logging.getLogger(ROOT).setLevel(level)
     return handler
 
 
@@ -84,19 +81,35 @@ def log_to_file(path: Path) -> None:
     """Send warnings to a small file instead of the screen, where they would stand in the middle of a conversation."""
     from logging.handlers import RotatingFileHandler  # brings the network with it: only where it is used
 
+    class QuietRotatingFileHandler(RotatingFileHandler):
+        """Loses a line that the disk does not take; the library would print a traceback for each."""
+
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+            pass
+
     try:
         make_folder(path.parent)
         refuse_linked_path(path, is_written=True)
         refuse_linked_path(f"{path}.1")
-        handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        handler = QuietRotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
     except OSError as failure:
         logging.getLogger(__name__).warning("no log file is written", extra={"reason": str(failure)})
         return
     handler.setFormatter(LineFormatter())
-    root = logging.getLogger(ROOT)
-    for earlier in [one for one in root.handlers if isinstance(one, _LineHandler)]:
-        root.removeHandler(earlier)
-    root.addHandler(handler)
+    _use(handler)
+
+
+def _use(handler: logging.Handler) -> None:
+    """Send our lines and the warnings of libraries to *handler* instead of where they went before.
+
+    Without one of their own, libraries print to standard error, with whole tracebacks.
+    """
+    libraries = _LibraryLines(handler)
+    for name, wanted in ((ROOT, handler), ("", libraries)):
+        root = logging.getLogger(name)
+        for earlier in [one for one in root.handlers if isinstance(one, _LineHandler | _LibraryLines)]:
+            root.removeHandler(earlier)
+        root.addHandler(wanted)
 
 
 def event(logger: logging.Logger, level: int, message: str, /, **facts: object) -> None:
@@ -174,6 +187,21 @@ class _LineHandler(logging.StreamHandler[TextIO]):
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
         return self._given or sys.stderr
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Lose the line: whoever read the stream has gone."""
+
+
+class _LibraryLines(logging.Handler):
+    """Passes on the warnings of libraries; our own lines have gone to the same handler already."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__(logging.WARNING)
+        self._handler = handler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name != ROOT and not record.name.startswith(f"{ROOT}."):
+            self._handler.handle(record)
 
 
 def _shown(value: object) -> str:

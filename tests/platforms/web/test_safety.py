@@ -342,3 +342,22 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "familiar web --port 0" in one_sentence(done)
+
+
+def test_a_file_that_every_page_reads_and_that_is_broken_is_told_in_one_sentence(tmp_path: Path) -> None:
+    """The page of troubles needs it too; the visitor reads a sentence, and the owner one line without a traceback."""
+    quiet_home(tmp_path)
+    with PageProcess(tmp_path) as page:
+        page.enter()
+        page.post("/chats")
+        (chats,) = tmp_path.rglob("chats.toml")
+        chats.write_text("[[chat\n")
+
+        seen = page.ask("GET", "/chats/1")
+        script = page.ask("GET", "/chats/1", accept="application/json")
+
+    assert (seen.status, script.status) == (500, 400)
+    assert "chats.toml" in seen.body
+    assert "chats.toml" in script.json()["problem"]
+    assert "Traceback" not in page.output
+    assert "a request of the page failed" in page.output

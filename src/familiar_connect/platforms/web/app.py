@@ -30,6 +30,7 @@ from familiar_connect.platforms.web.place_talk_pages import PlaceTalkPages
 from familiar_connect.platforms.web.rehearsal_pages import RehearsalPages
 from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.request_failures import FailureLog, answer_failure
 from familiar_connect.platforms.web.review_pages import ReviewPages
 from familiar_connect.platforms.web.settings_pages import SettingsPages
 from familiar_connect.platforms.web.turn_pages import TurnPages
@@ -73,7 +74,7 @@ def create_app(parts: WebParts) -> AsgiApp:
     app: AsgiApp = make_pages(parts)
     if parts.familiars is not None:
         app = FamiliarDispatcher(app, parts.familiars)
-    return Guard(app, address=parts.address, door=parts.door, rate=rate)
+    return FailureLog(Guard(app, address=parts.address, door=parts.door, rate=rate))
 
 
 def make_pages(parts: WebParts) -> AsgiApp:
@@ -118,7 +119,7 @@ def make_pages(parts: WebParts) -> AsgiApp:
         *RehearsalPages(parts.rehearsals, renderer).routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, exception_handlers={Exception: answer_failure})
 
 
 def _home_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
