@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +67,7 @@ class ReplyQueue:
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
         self._background = BackgroundTasks("replies")
+        self._pauses = 0
 
     def set_place(self, channel_id: int, place: Any, *, guild_id: int | None = None, is_voice: bool = False) -> None:
         """Remember how the channel is met now: the next reply goes there."""
@@ -117,7 +119,7 @@ class ReplyQueue:
 
     def _start_if_idle(self, channel_id: int, channel: _Channel) -> None:
         """Have what waits answered, unless somebody is at it."""
-        if channel.waiting and (channel.task is None or channel.task.done()):
+        if channel.waiting and not self._pauses and (channel.task is None or channel.task.done()):
             channel.task = self._background.start(self._answer(channel_id, channel), name=str(channel_id))
 
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
@@ -213,6 +215,22 @@ class ReplyQueue:
         await cancel_and_wait(channel.task)
         channel.answering = ()
         return True
+
+    @asynccontextmanager
+    async def pause(self) -> AsyncIterator[None]:
+        """As long as this is open, nothing is answered; replies under way are made again afterwards.
+
+        A prompt holds what was said before it was made: whoever erases that must not meet it again in an answer.
+        """
+        self._pauses += 1
+        try:
+            for channel_id in list(self._channels):
+                await self.withdraw(channel_id)
+            yield
+        finally:
+            self._pauses -= 1
+            for channel_id, channel in list(self._channels.items()):
+                self._start_if_idle(channel_id, channel)
 
     def answer_waiting(self, channel_id: int) -> None:
         """Answer what was withdrawn, unless somebody is at it or nothing waits."""

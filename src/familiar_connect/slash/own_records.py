@@ -65,12 +65,14 @@ async def run_forget_me(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip().lower()
     if wanted not in ("", CONFIRM):
         return SlashReply(text=f"Say /forget-me {CONFIRM} to erase what I keep of you; nothing was erased.")
+    if wanted:
+        await ctx.acknowledge("I erase what I keep of you.")
+        async with familiar.intake.queue.pause():
+            await familiar.reply_path.recorder.wait_until_idle()
+            return SlashReply(text=await _erase(await off_loop(_person, ctx.author, familiar), familiar))
     await familiar.reply_path.recorder.wait_until_idle()
     person = await off_loop(_person, ctx.author, familiar)
-    if not wanted:
-        return SlashReply(text=_warning(await off_loop(_eraser(familiar).look_up, person)))
-    await ctx.acknowledge("I erase what I keep of you.")
-    return SlashReply(text=await _erase(person, familiar))
+    return SlashReply(text=_warning(await off_loop(_eraser(familiar).look_up, person)))
 
 
 def _eraser(familiar: Familiar) -> PersonEraser:

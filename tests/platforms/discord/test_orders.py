@@ -6,11 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from familiar_connect.audience import between
+from familiar_connect.llm.types import Message
 from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.platforms.discord.test_commands import is_private, used, words
 from tests.platforms.discord.test_controls import asked, shown, use
+
+
+def files_with(home: Path, word: bytes) -> list[str]:
+    return [path.name for path in home.rglob("*") if path.is_file() and word in path.read_bytes()]
 
 
 async def test_a_chat_is_begun_anew_and_back_again(tmp_path: Path) -> None:
@@ -146,6 +151,31 @@ async def test_whoever_wants_to_be_forgotten_is(tmp_path: Path) -> None:
         assert den.familiar.stores.reminders.of_channel(den.room.id) == []
         await asked(den, "Who fears geese?", 3)
         assert "I fear geese" not in "".join(message.content for message in den.model.calls[-1])
+
+
+async def test_an_answer_under_way_while_somebody_is_erased_is_made_again_without_their_words(tmp_path: Path) -> None:
+    """Ada's answer repeats whatever its prompt holds; Ben is erased while it is written."""
+
+    def repeat(messages: list[Message]) -> str:
+        return "They fear geese." if any("geese" in message.content for message in messages) else "I do not know."
+
+    async with familiar_on_discord(tmp_path, repeat) as den:
+        await den.server.post(den.room, den.ben, "I fear geese.")
+        await den.wait_stored("geese")
+        pause = den.model.pause_after(0)
+        await den.mention("What do people fear?")
+        await pause.reached.wait()
+        assert "I fear geese." in "".join(message.content for message in den.model.calls[-1])
+
+        done = (await used(den, "forget-me", who=den.ben, may_manage=False, choice="confirm", answers=2))[-1]
+        pause.resume.set()
+        await den.server.until_replied(den.room, 1)
+        await den.wait_until_idle()
+
+        assert "Erased: 1 messages" in words(done)
+        assert shown(den) == ["I do not know."]
+        await den.familiar.aclose()
+    assert files_with(tmp_path, b"geese") == []
 
 
 async def test_a_reminder_is_told_without_a_model_too(tmp_path: Path) -> None:
