@@ -148,6 +148,10 @@ class Campaign:
     struck: Counter[tuple[str, bool]] = field(default_factory=Counter)
     missed: Counter[tuple[str, bool]] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
+    hit: tuple[str, bool] | None = None
+    """Where the last life was ended."""
+    whole_lives: int = 0
+    """Lives that met no side which was not struck before: after a few of them any side is struck again."""
 
     async def run(self, kills: int, *, part: tuple[int, int] = (1, 1)) -> None:
         """A life that makes everything, one that is counted, *kills* of them that are ended, and one that is not."""
@@ -156,18 +160,34 @@ class Campaign:
             await self.live(None)
         done = 0
         while done < kills:
-            strike = self._choose(part)
             began = time.monotonic()
-            was_hit = await self.live(strike)
-            key = (strike.place, strike.is_after)
-            self.struck[key] += was_hit
-            self.missed[key] = 0 if was_hit else self.missed[key] + 1
+            if self.runner.why_no_trace is None and self.whole_lives < MAX_MISSES:
+                was_hit = await self._strike_anything_new()
+            else:
+                was_hit = await self._strike(self._choose(part))
             if was_hit:
                 done += 1
                 self.seconds.append(time.monotonic() - began)
                 print(f"\r{self.door.name}: killed {done} of {kills}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         await self.live(None)
+
+    async def _strike_anything_new(self) -> bool:
+        """A life that is ended at the first side that was not struck yet, also of a place that is rarely met."""
+        await self.live({"struck": [list(side) for side, count in self.struck.items() if count]})
+        if self.hit is None:
+            self.whole_lives += 1
+            return False
+        self.struck[self.hit] += 1
+        return True
+
+    async def _strike(self, strike: Strike) -> bool:
+        """A life that is ended at one place, if it comes there."""
+        was_hit = await self.live(strike.facts())
+        key = (strike.place, strike.is_after)
+        self.struck[key] += was_hit
+        self.missed[key] = 0 if was_hit else self.missed[key] + 1
+        return was_hit
 
     def _choose(self, part: tuple[int, int]) -> Strike:
         """A place that was not struck yet; when all were, any."""
@@ -182,12 +202,12 @@ class Campaign:
         at = 1 if self.missed[place, is_after] else self.rng.randint(1, most)  # the first comes soonest
         return Strike(place=place, at=at, is_after=is_after)
 
-    async def live(self, strike: Strike | None) -> bool:
-        """One life; whether it was ended where it was to be."""
+    async def live(self, strike: dict[str, Any] | None) -> bool:
+        """One life; whether it was ended where it was to be, and in `hit` where that was."""
         door = self.door
         door.between_lives()
         asked = door.begin(self.count)
-        life = await self.runner.begin({**asked, "kill": strike.facts() if strike else None})
+        life = await self.runner.begin({**asked, "kill": strike})
         try:
             if await life.wait(door.is_ready, READY_S):
                 await self._talk(life)
@@ -199,6 +219,8 @@ class Campaign:
             errors = door.folder / "errors"
             why = errors.read_text(encoding="utf-8", errors="replace")[-2000:] if errors.exists() else ""
             raise RuntimeError(f"{door.name}: nothing was answered in a whole life. {why}")
+        side = told.get("side")
+        self.hit = (str(side[0]), bool(side[1])) if told["hit"] and side else None
         return bool(told["hit"])
 
     async def _talk(self, life: Life) -> None:

@@ -109,6 +109,7 @@ def live(asked: dict[str, Any], labels: LabelPage) -> dict[str, Any] | None:
         for label in counted.read_text(encoding="utf-8").splitlines() if counted.exists() else ():
             counts[label] = counts.get(label, 0) + 1
         return {"hit": os.WIFSIGNALED(status) and kill is not None, "status": status, "counts": counts}
+    hit: list[tuple[str, bool]] = []
     names = PlaceNames(asked["home"], asked["names"], asked["ports"], labels)
 
     def on_call(call: tracer.WritingCall) -> str | None:
@@ -116,12 +117,29 @@ def live(asked: dict[str, Any], labels: LabelPage) -> dict[str, Any] | None:
         if place is None:
             return None
         counts[place] = counts.get(place, 0) + 1
-        if kill is None or place != kill["place"] or counts[place] != kill["at"]:
-            return None
-        return "after" if kill["is_after"] else "before"
+        side = choose_side(kill, place, counts[place])
+        if side is not None:
+            hit.append((place, side == "after"))
+        return side
 
     end = tracer.follow(child, on_call)
-    return {"hit": end.was_hit, "status": end.status, "counts": counts}
+    return {"hit": end.was_hit, "side": hit[-1] if hit else None, "status": end.status, "counts": counts}
+
+
+def choose_side(kill: dict[str, Any] | None, place: str, time: int) -> str | None:
+    """Whether a life is ended `before` or `after` a place that writes for the *time*-th time; None: at neither.
+
+    Wanted is one place, or, as `struck` says, the first side that was not struck yet.
+    """
+    if kill is None:
+        return None
+    if "struck" in kill:
+        struck = {tuple(each) for each in kill["struck"]}
+        left = [side for side, is_after in (("before", False), ("after", True)) if (place, is_after) not in struck]
+        return left[0] if left else None
+    if (place, time) != (kill["place"], kill["at"]):
+        return None
+    return "after" if kill["is_after"] else "before"
 
 
 def _be(asked: dict[str, Any], labels: LabelPage, *, is_traced: bool) -> None:
