@@ -33,11 +33,10 @@ from familiar_connect.memory.index.storage import (
     IndexUnavailable,
     Vector,
     Vectors,
-    from_blobs,
     read_ids,
     sync_vectors,
-    to_blob,
 )
+from familiar_connect.memory.index.vectors.blobs import from_blobs, to_blob
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"

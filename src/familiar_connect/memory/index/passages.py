@@ -42,13 +42,11 @@ from familiar_connect.memory.index.storage import (
     RowCache,
     Vector,
     Vectors,
-    from_blobs,
     read_ids,
     read_joined_ids,
     sync_vectors,
-    to_blob,
 )
-from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import from_blobs, from_byte_blobs, to_blob, to_byte_blob
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates

@@ -446,17 +446,6 @@ def read_joined_ids(file: DerivedFile, select: str, parameters: Sequence[object]
     return np.fromstring(joined or "", dtype=np.int64, sep=",")
 
 
-def to_blob(vector: Vector) -> bytes:
-    """A vector as it is stored: little-endian float32, of length one."""
-    length = float(np.linalg.norm(vector))
-    return np.asarray(vector / length if length > 0 else vector, dtype="<f4").tobytes()
-
-
-def from_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
-    """Stored vectors as one matrix."""
-    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dim).astype(np.float32, copy=False)
-
-
 def keep_out_of_git(index_folder: Path) -> None:
     """Name the index folder in the memory folder's `.gitignore`; lines that are there stay."""
     if index_folder.name != INDEX_NAME:

@@ -50,7 +50,7 @@ from familiar_connect.memory.index.turn_rows import (
     next_unit_number,
     read_state,
 )
-from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
