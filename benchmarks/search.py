@@ -39,7 +39,7 @@ from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
 from familiar_connect.memory.index.passages import prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel
 from familiar_connect.memory.index.retriever import MemoryRetriever
-from familiar_connect.memory.index.storage import to_blob
+from familiar_connect.memory.index.vectors.blobs import to_blob
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.heap import freeze_heap

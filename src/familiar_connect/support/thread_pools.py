@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from familiar_connect.support.heap import share_arenas
+
 T = TypeVar("T")
 
 THREADS_PER_MODULE = 4
@@ -53,6 +55,7 @@ class ThreadPool(Executor):
                 self._wanted.notify()
             else:
                 self._threads += 1
+                share_arenas()
                 threading.Thread(target=self._run, name=f"{self._name}-{self._threads}", daemon=True).start()
         return future
 

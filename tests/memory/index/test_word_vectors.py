@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from familiar_connect.memory.index.ranking import unit_number
 from familiar_connect.memory.index.storage import DerivedFile, Vector
 from familiar_connect.memory.index.turn_rows import create_tables
-from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
 from familiar_connect.memory.index.vectors.word_vectors import WORDS_OF_UNIT, WordVectors
 
 DIM = 8

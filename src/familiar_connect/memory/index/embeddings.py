@@ -33,15 +33,14 @@ from familiar_connect.memory.index.storage import (
     IndexUnavailable,
     Vector,
     Vectors,
-    from_blobs,
     read_ids,
     sync_vectors,
-    to_blob,
 )
+from familiar_connect.memory.index.vectors.blobs import from_blobs, to_blob
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
-VERSION = "1"
+VERSION = "2"
 EMBED_BATCH = 32
 _IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
@@ -297,8 +296,8 @@ class EmbeddingIndex:
         kept: dict[bytes, bytes] = {}
         for prepared in files:
             rows = self._file.read("SELECT text, vector FROM chunks WHERE rel_path = ?", (prepared.rel_path,))
-            kept |= {digest_of(text): vector for text, vector in rows}
             kept |= self.passages.vectors_by_digest(prepared.rel_path)
+            kept |= {digest_of(text): vector for text, vector in rows}  # the exact one, where there are both
         found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
         missing = [text for text in wanted if text not in found]
         for start in range(0, len(missing), EMBED_BATCH):
@@ -341,7 +340,7 @@ class EmbeddingIndex:
                 self._chunks.clear()
             stored = read_ids(self._file, "SELECT id FROM chunks")
             select = "SELECT id, vector FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-            sync_vectors(self._chunks, self._file, stored, select)
+            sync_vectors(self._chunks, self._file, stored, select, from_blobs)
             self._level = level
 
 

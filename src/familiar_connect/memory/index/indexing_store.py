@@ -25,6 +25,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
 from familiar_connect.support.file_lock import SharedLock
+from familiar_connect.support.folder_watch import FolderWatch
 from familiar_connect.support.heap import freeze_heap
 from familiar_connect.support.thread_pools import is_program, lower_thread_priority
 
@@ -40,6 +41,8 @@ LAST_BATCH_S = 2.0
 """How long closing waits for the batch in hand, which a busy machine may hold up much longer."""
 SCAN_S = 1.0
 """How often the owner's own edits are looked for, whatever else there is to do."""
+UNWATCHED_S = 60.0
+"""The folder is looked at that often though nobody told of a change: a network's file system may not tell."""
 FOLLOW_S = 60.0
 """How often the history is followed where nothing was written meanwhile."""
 BUILD_AGAIN_S = 5.0
@@ -179,6 +182,7 @@ class Indexer:
         self._turns = turns
         self._retriever = retriever
         self._scan_s = scan_s
+        self._watch = FolderWatch(store.root)
         self._snapshot: FolderSnapshot | None = None
         self._scanned_at = self._followed_at = 0.0
         self._last_error = ""
@@ -264,6 +268,7 @@ class Indexer:
         if await off_loop(self._working.acquire, True, LAST_BATCH_S if is_program() else LONGEST_WAIT_S):
             self._working.release()
         await off_loop(self._in_use.release)
+        self._watch.close()
 
     async def _run(self) -> None:
         await off_loop(self._in_use.hold)
@@ -289,6 +294,8 @@ class Indexer:
         return stats
 
     def _take_snapshot(self) -> None:
+        self._watch.watch()  # before the look: what changes after it is seen
+        self._watch.may_have_changed()
         self._snapshot = FolderSnapshot(self._store.inner.listing)
         self._snapshot.take()
         self._scanned_at = time.monotonic()
@@ -316,7 +323,8 @@ class Indexer:
         if self._files is None:
             return
         self._stale |= dict.fromkeys(written)
-        if time.monotonic() - self._scanned_at >= self._scan_s:
+        since = time.monotonic() - self._scanned_at
+        if since >= UNWATCHED_S or (since >= self._scan_s and self._watch.may_have_changed()):
             self._scan()
         for rel_path in self._next_files():
             if self._stopped.is_set():
@@ -350,6 +358,8 @@ class Indexer:
     def _scan(self) -> None:
         """Put what the owner changed before everything else that waits."""
         if self._snapshot is not None:
+            if self._watch.is_watching:
+                self._watch.watch()  # folders may have come
             changed = self._guarded(self._snapshot.find_changes) or ()
             by_hand = [path for path in changed if path not in self._stale]
             self._stale = dict.fromkeys([*by_hand, *self._stale])

@@ -42,11 +42,11 @@ from familiar_connect.memory.index.storage import (
     RowCache,
     Vector,
     Vectors,
-    from_blobs,
     read_ids,
     read_joined_ids,
     sync_vectors,
 )
+from familiar_connect.memory.index.vectors.blobs import from_blobs, from_byte_blobs, to_blob, to_byte_blob
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
@@ -163,7 +163,8 @@ class Passages:
                 (*where, passage.text, digest_of(passage.embedded)),
             )
             self._new_rows.append((unit, rel_path, label, passage.heading_path, said_at, words, asks))
-            connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, vectors[passage.embedded]))
+            (vector,) = from_blobs([vectors[passage.embedded]], self.vectors.dim)
+            connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, to_byte_blob(vector)))
             connection.execute(
                 "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(passage.text))
             )
@@ -195,7 +196,7 @@ class Passages:
             " JOIN passage_vectors v ON v.id = p.id WHERE d.rel_path = ?",
             (rel_path,),
         )
-        return dict(rows)
+        return {digest: to_blob(from_byte_blobs([blob], self.vectors.dim)[0]) for digest, blob in rows}
 
     def catch_up(self) -> None:
         """Bring the vectors in memory level with the file: at first all, later what another process changed."""
@@ -208,7 +209,7 @@ class Passages:
                 self._clear_facts()
             stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
             select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
-            sync_vectors(self.vectors, self._file, stored, select)
+            sync_vectors(self.vectors, self._file, stored, select, from_byte_blobs)
             self._sync_facts()
             self._level = level
 

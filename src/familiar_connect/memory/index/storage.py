@@ -202,8 +202,8 @@ class Similarities:
 class Vectors:
     """Unit vectors under numbers, searched as one matrix and changed in place. Safe to use from any thread.
 
-    A row is held as whole numbers of one byte and the step they count, a quarter of what it takes on disk; its cosines
-    are off by about a two-thousandth. Rows lie in large blocks, so that growing a large home copies nothing; taking one
+    A row is held as whole numbers of one byte and the step they count, a quarter of what floats take; its cosines are
+    off by about a two-thousandth. Rows lie in large blocks, so that growing a large home copies nothing; taking one
     away moves the last there.
     """
 
@@ -414,7 +414,13 @@ class Codes:
         return [self._codes[value] for value in values if value in self._codes]
 
 
-def sync_vectors(vectors: Vectors, file: DerivedFile, stored: Numbers, select: str) -> None:
+def sync_vectors(
+    vectors: Vectors,
+    file: DerivedFile,
+    stored: Numbers,
+    select: str,
+    decode: Callable[[Sequence[bytes], int], Vector],
+) -> None:
     """Make *vectors* hold the rows *stored* and no others. Those missing are read from *file* with *select*.
 
     *select* gives `id, vector` and takes the ids as one JSON array. Called where the file may be another one than
@@ -425,7 +431,7 @@ def sync_vectors(vectors: Vectors, file: DerivedFile, stored: Numbers, select: s
     missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
     for start in range(0, len(missing), LOAD_ROWS):
         rows = file.read(select, (json.dumps(missing[start : start + LOAD_ROWS]),))
-        vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], vectors.dim))
+        vectors.put([row[0] for row in rows], decode([row[1] for row in rows], vectors.dim))
 
 
 def read_ids(file: DerivedFile, select: str, parameters: Sequence[object] = ()) -> Numbers:
@@ -438,17 +444,6 @@ def read_joined_ids(file: DerivedFile, select: str, parameters: Sequence[object]
     """As `read_ids`, in no order: for thousands of numbers one text of them is far quicker to hand over than rows."""
     joined = file.read(f"SELECT group_concat(rowid) FROM ({select})", parameters)[0][0]
     return np.fromstring(joined or "", dtype=np.int64, sep=",")
-
-
-def to_blob(vector: Vector) -> bytes:
-    """A vector as it is stored: little-endian float32, of length one."""
-    length = float(np.linalg.norm(vector))
-    return np.asarray(vector / length if length > 0 else vector, dtype="<f4").tobytes()
-
-
-def from_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
-    """Stored vectors as one matrix."""
-    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dim).astype(np.float32, copy=False)
 
 
 def keep_out_of_git(index_folder: Path) -> None:

@@ -31,7 +31,7 @@ from familiar_connect.memory.index.storage import (
     Vectors,
     read_ids,
 )
-from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs
+from familiar_connect.memory.index.vectors.blobs import from_byte_blobs
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 

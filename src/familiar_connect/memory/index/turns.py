@@ -36,7 +36,6 @@ from familiar_connect.memory.index.storage import (
     read_ids,
     read_joined_ids,
     sync_vectors,
-    to_blob,
 )
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import (
@@ -51,13 +50,13 @@ from familiar_connect.memory.index.turn_rows import (
     next_unit_number,
     read_state,
 )
-from familiar_connect.memory.index.vectors.byte_blobs import to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "3"
+VERSION = "4"
 """Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
@@ -373,12 +372,13 @@ class TurnIndex:
                 "SELECT id, text FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
                 (json.dumps(missing[start : start + EMBED_BATCH]),),
             )
+            rows.reverse()  # in the order of their numbers they fill the pages of the file
             vectors, sentences, sentence_vectors = embed_units(model, rows)
             words = self.words.embed_new(model, rows)
             with self._file.transaction() as connection:
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
-                    [(unit, to_blob(vector)) for (unit, _), vector in zip(rows, vectors, strict=True)],
+                    [(unit, to_byte_blob(vector)) for (unit, _), vector in zip(rows, vectors, strict=True)],
                 )
                 connection.executemany(
                     "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?)",
@@ -420,7 +420,7 @@ class TurnIndex:
             self._clear()
         stored = read_ids(self._file, "SELECT id FROM vectors")
         select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
-        sync_vectors(self.vectors, self._file, stored, select)
+        sync_vectors(self.vectors, self._file, stored, select, from_byte_blobs)
         self._sentences.load()
         self.words.load()
         self._loaded = version

@@ -27,7 +27,7 @@ from familiar_connect.memory.index.storage import (
     Vectors,
     read_ids,
 )
-from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
 from familiar_connect.support.sqlite import Row
 
 MAX_WORDS = 30_000

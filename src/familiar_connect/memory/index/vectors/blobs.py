@@ -1,4 +1,4 @@
-"""Vectors as they are stored where there are many: whole numbers of one byte, and the step that these count."""
+"""Vectors as they are stored: floats, or, where there are many, whole numbers of one byte and the step they count."""
 
 from __future__ import annotations
 
@@ -21,3 +21,14 @@ def from_byte_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
     """Vectors stored by `to_byte_blob` as one matrix."""
     rows = np.frombuffer(b"".join(blobs), dtype=[("step", "<f4"), ("counts", "i1", (dim,))])
     return np.asarray(rows["counts"] * rows["step"][:, None], dtype=np.float32)
+
+
+def to_blob(vector: Vector) -> bytes:
+    """A vector as it is stored: little-endian float32, of length one."""
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / length if length > 0 else vector, dtype="<f4").tobytes()
+
+
+def from_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
+    """Stored vectors as one matrix."""
+    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dim).astype(np.float32, copy=False)
