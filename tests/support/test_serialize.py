@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import typing
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
@@ -12,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from familiar_connect.audience import ChannelKey, Readers, whole_server
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import (
@@ -245,3 +249,42 @@ def test_a_value_without_plain_form_is_refused() -> None:
     """What JSON cannot hold is an error here, not a surprise later."""
     with pytest.raises(TypeError, match="MessageIdMap has no plain form"):
         to_plain(MessageIdMap())
+
+
+def classes_in(hint: object) -> Iterator[type]:
+    """Every class that a value of the type *hint* may be made of, fields and all."""
+    seen: set[object] = set()
+    waiting = [hint]
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        waiting += [inner for inner in typing.get_args(each) if typing.get_origin(each) is not Literal]
+        if isinstance(each, type) and typing.get_origin(each) is None:
+            yield each
+            if dataclasses.is_dataclass(each):
+                hints = typing.get_type_hints(each)
+                waiting += [hints[field.name] for field in dataclasses.fields(each) if field.init and field.compare]
+            elif hasattr(each, "_fields"):
+                waiting += typing.get_type_hints(each).values()
+
+
+@pytest.mark.parametrize("kind", [ContextRequest, Contribution])
+def test_whatever_a_turn_is_kept_as_can_be_read_again(kind: type) -> None:
+    """A class that is written and cannot be read makes every turn that holds one unreadable; none is among them."""
+    readable = (Enum, tuple, str, int, float, bool, datetime, dict, list, type(None))
+    found = {each for each in classes_in(kind) if not dataclasses.is_dataclass(each)}
+
+    assert ChannelKey in found or kind is Contribution
+    assert [each for each in found if each is not object and not issubclass(each, readable)] == []
+    assert [each for each in found if issubclass(each, tuple) and not hasattr(each, "_fields")] == []
+
+
+def test_a_named_tuple_comes_back_as_itself() -> None:
+    """Who can read a hidden channel is told by one."""
+    here = Readers(
+        audience=whole_server("discord", 7), platform="discord", channels=frozenset({ChannelKey("discord", 5, "ab")})
+    )
+
+    assert from_plain(Readers, json.loads(json.dumps(to_plain(here)))) == here

@@ -20,7 +20,7 @@ FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
 FOR_FEWER = (
-    "The last prompt here was made when fewer people could read the channel: "
+    "The last prompt here was made when fewer people could read the channel, or nobody knows any more for whom: "
     "say something first; the owner sees the old one with `familiar inspect`."
 )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from familiar_connect.audience import Readers, whole_server
 from familiar_connect.conversation.place_readers import PlaceReaders
-from familiar_connect.disclosure import may_still_tell, may_tell
+from familiar_connect.disclosure import may_still_tell
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashContext
 
@@ -42,12 +42,9 @@ def note_readers(ctx: SlashContext, familiar: Familiar) -> Readers:
 def may_show_prompt(ctx: SlashContext, familiar: Familiar, gathered_for: Readers | None) -> bool:
     """Whether a channel's last prompt, *gathered_for* the readers of then, may be shown to those who read it now.
 
-    Where it is not known for whom it was gathered, they are those its newest turn was said to.
+    Where it is not known for whom it was gathered, its owner alone may see it: it may hold words of any other channel.
     """
-    here, policy = note_readers(ctx, familiar), familiar.config.telling_policy
-    if here.is_owner:
-        return True
-    if gathered_for is not None:
-        return may_still_tell(gathered_for, here, policy)
-    last = familiar.history_store.channel_audience(familiar_id=familiar.id, channel_id=ctx.channel_id)
-    return last is None or may_tell(last, here, policy)
+    here = note_readers(ctx, familiar)
+    if here.is_owner or gathered_for is None:
+        return here.is_owner
+    return may_still_tell(gathered_for, here, familiar.config.telling_policy)

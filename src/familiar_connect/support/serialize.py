@@ -1,4 +1,4 @@
-"""Values as plain data and back: dataclasses, enums, collections and times ↔ what JSON can hold.
+"""Values as plain data and back: dataclasses, named tuples, enums, collections and times ↔ what JSON can hold.
 
 `from_plain(type(value), to_plain(value)) == value` for every value made of those. A dataclass becomes
 an object tagged with its class name, so a union finds its member again. Fields left out of comparison
@@ -195,6 +195,8 @@ def _read_class(kind: type, data: object, where: str) -> object:
         return _read_dataclass(kind, data, where)
     if kind is datetime:
         return _read_time(data, where)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(*_read_tuple(tuple(typing.get_type_hints(kind).values()), data, where))
     if kind is bool or kind is str:
         return _expect(isinstance(data, kind), data, kind.__name__, where)
     if kind in (int, float):

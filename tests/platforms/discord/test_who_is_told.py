@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.disclosure import may_tell
-from familiar_connect.testing.discord_server.rights import VIEW_CHANNEL, Overwrite
+from familiar_connect.testing.discord_server.rights import ORDINARY, VIEW_CHANNEL, Overwrite
 from familiar_connect.testing.discord_server.world import PRIVATE_THREAD, PUBLIC_THREAD
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import with_dms
@@ -41,6 +41,35 @@ async def test_a_slash_answer_made_for_fewer_people_is_shown_to_no_one_who_was_l
     assert ["plugh" in each for each in after] == [False] * 4
     assert ["fewer people could read" in each for each in after] == [True] * 4
     assert not any("fewer people could read" in each for each in before)
+
+
+async def test_a_prompt_with_words_of_another_hidden_channel_is_shown_to_no_one_who_got_the_role_later(
+    tmp_path: Path,
+) -> None:
+    """The rules of the channel stay the same; its last prompt was gathered for Ada, who reads the vault, alone."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
+        world = den.server.world
+        guests = world.role(den.guild, "guests")
+        den.ada.roles = (guests.id,)
+        own = {world.bot.id: Overwrite(ORDINARY, 0, is_member=True), den.guild.id: Overwrite(deny=VIEW_CHANNEL)}
+        vault = world.room(den.guild, "vault", readers=frozenset({den.ada.id, world.bot.id}))
+        nook = world.room(den.guild, "nook", overwrites={**own, guests.id: Overwrite(allow=VIEW_CHANNEL)})
+        den.subscribe(vault)
+        den.subscribe(nook)
+        await den.connect()
+        await prompt_for(den, vault, den.ada, "the safe code is plugh")
+        asked = await prompt_for(den, nook, den.ada, "what is the safe code?")
+
+        await den.server.set_member_roles(den.guild, den.ben, guests)
+        await until_told(den)
+        answers = []
+        for person in (den.ada, den.ben):
+            token = await den.server.command(nook, person, "context", {})
+            answers.append(str(await den.server.until_answered(token)))
+
+    assert "plugh" in asked
+    assert ["plugh" in each for each in answers] == [False, False]
+    assert all("fewer people could read" in each for each in answers)
 
 
 @pytest.mark.parametrize("is_legacy", [False, True], ids=["parent known", "parent unknown"])
