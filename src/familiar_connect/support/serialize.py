@@ -196,7 +196,8 @@ def _read_class(kind: type, data: object, where: str) -> object:
     if kind is datetime:
         return _read_time(data, where)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return kind(*_read_tuple(tuple(typing.get_type_hints(kind).values()), data, where))
+        fields = _read_tuple(tuple(typing.get_type_hints(kind).values()), data, where)
+        return cast("Callable[..., object]", kind)(*fields)
     if kind is bool or kind is str:
         return _expect(isinstance(data, kind), data, kind.__name__, where)
     if kind in (int, float):
