@@ -161,10 +161,11 @@ class Campaign:
         done = 0
         while done < kills:
             began = time.monotonic()
-            if self.runner.why_no_trace is None and self.whole_lives < MAX_MISSES:
-                was_hit = await self._strike_anything_new()
+            is_traced = self.runner.why_no_trace is None
+            if is_traced and self.whole_lives < MAX_MISSES:
+                was_hit = await self._strike({}, anything_new=True)
             else:
-                was_hit = await self._strike(self._choose(part))
+                was_hit = await self._strike(self._choose(part).facts(), anything_new=is_traced)
             if was_hit:
                 done += 1
                 self.seconds.append(time.monotonic() - began)
@@ -172,21 +173,15 @@ class Campaign:
         print(file=sys.stderr)
         await self.live(None)
 
-    async def _strike_anything_new(self) -> bool:
-        """A life that is ended at the first side that was not struck yet, also of a place that is rarely met."""
-        await self.live({"struck": [list(side) for side, count in self.struck.items() if count]})
-        if self.hit is None:
-            self.whole_lives += 1
-            return False
-        self.struck[self.hit] += 1
-        return True
-
-    async def _strike(self, strike: Strike) -> bool:
-        """A life that is ended at one place, if it comes there."""
-        was_hit = await self.live(strike.facts())
-        key = (strike.place, strike.is_after)
-        self.struck[key] += was_hit
-        self.missed[key] = 0 if was_hit else self.missed[key] + 1
+    async def _strike(self, wanted: dict[str, Any], *, anything_new: bool) -> bool:
+        """A life that is ended at the place that is wanted or, before that, at a side that was not struck yet."""
+        struck = {"struck": [list(side) for side, count in self.struck.items() if count]} if anything_new else {}
+        was_hit = await self.live({**wanted, **struck})
+        side = self.hit or ((wanted["place"], wanted["is_after"]) if wanted else None)
+        self.whole_lives += not wanted and not was_hit
+        if side is not None:
+            self.struck[side] += was_hit
+            self.missed[side] = 0 if was_hit else self.missed[side] + 1
         return was_hit
 
     def _choose(self, part: tuple[int, int]) -> Strike:

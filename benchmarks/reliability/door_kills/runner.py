@@ -129,15 +129,16 @@ def live(asked: dict[str, Any], labels: LabelPage) -> dict[str, Any] | None:
 def choose_side(kill: dict[str, Any] | None, place: str, time: int) -> str | None:
     """Whether a life is ended `before` or `after` a place that writes for the *time*-th time; None: at neither.
 
-    Wanted is one place, or, as `struck` says, the first side that was not struck yet.
+    Wanted is one place, or, where `struck` lists those that were, any side that was not struck yet: whichever comes.
     """
     if kill is None:
         return None
     if "struck" in kill:
         struck = {tuple(each) for each in kill["struck"]}
-        left = [side for side, is_after in (("before", False), ("after", True)) if (place, is_after) not in struck]
-        return left[0] if left else None
-    if (place, time) != (kill["place"], kill["at"]):
+        for side, is_after in (("before", False), ("after", True)):
+            if (place, is_after) not in struck:
+                return side
+    if (place, time) != (kill.get("place"), kill.get("at")):
         return None
     return "after" if kill["is_after"] else "before"
 

@@ -23,6 +23,7 @@ from familiar_connect.memory.index.protocols import Retriever
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import is_dm
+from familiar_connect.tools.follow_links import FollowLinksTool
 from familiar_connect.tools.long_term import LongTermMemoryTools
 from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
 from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
@@ -32,6 +33,7 @@ from familiar_connect.tools.set_reminder import SetReminderTool
 from familiar_connect.tools.short_term_note import ShortTermNoteTool
 from familiar_connect.tools.types import (
     ALL_TOOLS,
+    FOLLOW_LINKS,
     MACROS,
     REVEAL_MESSAGE_METADATA,
     SEARCH_MEMORY,
@@ -168,6 +170,8 @@ class Toolbox:
             tools.append(ShortTermNoteTool(self._summaries, request).tool())
         if SEARCH_MEMORY in self.enabled:
             tools.append(SearchMemoryTool(self._retriever(), request, self._privacy, self._audiences).tool())
+        if FOLLOW_LINKS in self.enabled:
+            tools.append(FollowLinksTool(request, self._privacy, self._audiences).tool())
         scene = request.scene
         if (
             SEND_STICKER in self.enabled

@@ -20,6 +20,7 @@ UPDATE_MEMORY = "update_memory"
 FORGET_MEMORY = "forget_memory"
 SHORT_TERM_NOTE = "short_term_note"
 SEARCH_MEMORY = "search_memory"
+FOLLOW_LINKS = "follow_links"
 SEND_STICKER = "send_sticker"
 REVEAL_MESSAGE_METADATA = "reveal_message_metadata"
 SET_REMINDER = "set_reminder"
@@ -30,6 +31,7 @@ ALL_TOOLS = (
     FORGET_MEMORY,
     SHORT_TERM_NOTE,
     SEARCH_MEMORY,
+    FOLLOW_LINKS,
     SEND_STICKER,
     REVEAL_MESSAGE_METADATA,
     SET_REMINDER,
@@ -41,6 +43,7 @@ MACROS: Mapping[str, str] = {
     "short_term_memory_tool": SHORT_TERM_NOTE,
     "memory_search_tool": SEARCH_MEMORY,
     "search_tool": SEARCH_MEMORY,
+    "memory_links_tool": FOLLOW_LINKS,
     "sticker_tool": SEND_STICKER,
     "message_metadata_tool": REVEAL_MESSAGE_METADATA,
     "task_tool": SET_REMINDER,
