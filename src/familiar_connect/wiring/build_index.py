@@ -39,6 +39,8 @@ if TYPE_CHECKING:  # numpy is loaded with the index, in the background
 
 logger = logging.getLogger(__name__)
 
+FINISH_S = 3.0
+"""How long closing waits until what was said and written last is found by the next process too."""
 CLOSE_WAIT_S = 10.0
 """How long closing waits for an index that is still being loaded."""
 RECALL_LIMIT = 40
@@ -192,8 +194,12 @@ class LazyMemoryIndex:
         loaded.indexer.start_over()
 
     async def aclose(self) -> None:
+        """End it; a program that kept it level leaves it level, as far as that is done in a moment."""
         self._is_closing = True
         if self._loaded is not None:
+            if self._following is not None and self._following.done():
+                finishing = asyncio.ensure_future(off_loop(_finish, self._loaded.indexer))
+                await asyncio.wait({finishing}, timeout=FINISH_S)
             self._loaded.indexer.stop()
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=CLOSE_WAIT_S)
@@ -273,3 +279,7 @@ def _wake_meaning(indexer: Indexer) -> None:
 
 def _catch_up(indexer: Indexer) -> None:
     indexer.catch_up()
+
+
+def _finish(indexer: Indexer) -> None:
+    indexer.finish()

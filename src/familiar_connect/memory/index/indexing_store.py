@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -258,21 +259,33 @@ class Indexer:
 
         In the thread of the caller, which does not step back: a reply waits for this.
         """
-        left = itertools.count(WAKING_BATCHES, -1)
+        with self._working:
+            if self._retriever is not None:
+                self._retriever.warm()
+            self._has_built = self._take_in_some()
+
+    def finish(self) -> None:
+        """Have what was said and written last found at once by the next process: so much of it at most."""
+        if self._working.acquire(timeout=LAST_BATCH_S):
+            try:
+                self._take_in_some()
+            finally:
+                self._working.release()
+
+    def _take_in_some(self) -> bool:
+        """Embed what is new or changed, a few batches of it, without waiting for replies; whether that was all."""
+        batches = itertools.count()
         is_cut = False
 
         def go_on() -> bool:
             nonlocal is_cut
-            is_cut = is_cut or next(left) <= 0 or self._stopped.is_set()
+            is_cut = is_cut or next(batches) >= WAKING_BATCHES or self._stopped.is_set()
             return not is_cut
 
-        with self._working:
-            if self._retriever is not None:
-                self._retriever.warm()
-            if self._turns is not None:
-                self._guarded(lambda: self._turns and self._turns.sync(self._model, go_on=go_on))
-            self._guarded(self._build_files, None, go_on)
-            self._has_built = not is_cut
+        if self._turns is not None:
+            self._guarded(partial(self._turns.sync, self._model, go_on=go_on))
+        self._guarded(self._build_files, None, go_on)
+        return not is_cut
 
     def catch_up(self) -> None:
         """Take in by its words what was said since the last look; where the worker is at it, nothing is waited for."""
