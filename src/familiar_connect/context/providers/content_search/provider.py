@@ -5,8 +5,8 @@ threads of its own, the speaker's file is waited for as long as there is time, a
 even where the provider itself is late. Tier 2, retrieval, finds what bears on the message: nothing for small talk,
 nothing that the prompt shows anyway, each piece once; it goes in as it was found. Tier 3, a side model that picks, is
 asked only where not all of that fits, or where the owner wants it. Tiers 2 and 3 share what time is left and end before
-the provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and in
-`imitate_voice` there is the floor alone.
+the provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. What is spoken is
+searched for too, with little time and no model that picks; what is written in `imitate_voice` has the floor alone.
 """
 
 from __future__ import annotations
@@ -90,6 +90,10 @@ RECALLED_PER_CHUNK = 15
 CHARACTER_FOLDER = "self/"
 FLOOR_DEADLINE_S = FILES_DEADLINE_S
 RETRIEVAL_DEADLINE_S = 2.0
+SPOKEN_SEARCH_S = 0.6
+"""The same between a spoken word and its answer; a search takes a few hundredths of a second."""
+MAX_SPOKEN_TOKENS = 120
+"""Of what is recalled for something spoken: a small machine reads it before it says a word."""
 WAKING_SHARE = 0.8
 """Of the time that is left, what the first question of a process may wait for memory to be loaded, and then for the
 search itself."""
@@ -242,10 +246,11 @@ class ContentSearchProvider:
     ) -> list[Contribution]:
         """What bears on the message besides *people*; nothing where there is the floor alone, or something fails."""
         now = asyncio.get_running_loop().time
-        if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
+        is_spoken = request.modality is Modality.voice
+        if request.mode is ChannelMode.imitate_voice and not is_spoken:
             return []
         try:
-            limit = await self._wake(ends, told)
+            limit = await self._wake(ends, told, SPOKEN_SEARCH_S if is_spoken else RETRIEVAL_DEADLINE_S)
             hits = await self._retrieve(request, memory, people, limit, told)
             return await self._choose(request, memory, people, hits, ends - now(), told)
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
@@ -253,7 +258,7 @@ class ContentSearchProvider:
             told.fail("error", f"the search of memory failed ({type(error).__name__})")
             return []
 
-    async def _wake(self, ends: float, told: SearchReport) -> float:
+    async def _wake(self, ends: float, told: SearchReport, usual_s: float) -> float:
         """Wait for what searches memory, where it is not loaded yet; how long the search may take then.
 
         The first question of a process waits as long as it can: found late is better than not remembered.
@@ -264,7 +269,7 @@ class ContentSearchProvider:
             is_first = not retriever.is_awake
             told.note(await retriever.wait_until_awake((ends - now()) * WAKING_SHARE))
         left = ends - now()
-        return left * WAKING_SHARE if is_first else tier_limit_s(RETRIEVAL_DEADLINE_S, left / 2)
+        return left * WAKING_SHARE if is_first else tier_limit_s(usual_s, left / 2)
 
     async def _retrieve(
         self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, seconds: float, told: SearchReport
@@ -346,7 +351,9 @@ class ContentSearchProvider:
         """*hits* as they are; what the side model makes of them where it is to pick, can, and does so in time."""
         spent = sum(piece.estimated_tokens for piece in people.contributions)
         room = content_budget(request) - spent
-        if self.llm_client is not None and self._is_to_filter(request, self.llm_client, hits, room, seconds, told):
+        if request.modality is Modality.voice:
+            room = min(room, MAX_SPOKEN_TOKENS)
+        elif self.llm_client is not None and self._is_to_filter(request, self.llm_client, hits, room, seconds, told):
             if not hits and not await self._holds_more(memory, people, seconds / 4):
                 return []
             but = {"exclude_folders": without} if (without := self._not_searched()) else {}
