@@ -327,6 +327,7 @@ OPENS_BY_NAME = {
     "support.sqlite": "SQLite, after the path was looked at",
     "memory.paths": "single names in folders held open",
     "memory.index.minilm": "a file of the installed package",
+    "memory.index.vectors.minilm_numpy": "a file of the installed package",
     "memory.index.wordpiece": "a file of the installed package",
     "llm.local.catalogue": "a file of the installed package",
     "llm.embedded.gguf": "a file that the owner names, or one of the home after its path was looked at",

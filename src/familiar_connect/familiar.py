@@ -145,7 +145,8 @@ class Familiar(FamiliarParts):
     async def start(self, *, keep_index: bool = True) -> None:
         """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments.
 
-        Without *keep_index* whoever starts it brings its index level, by `update_memory_index`.
+        Without *keep_index* its index is made ready once, and whoever starts it keeps it level from then on, by
+        `update_memory_index`.
         """
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
@@ -153,8 +154,8 @@ class Familiar(FamiliarParts):
         await self._recover_speech()
         await self.memory_writer_scheduler.correct()
         self.memory_writer_scheduler.start()
-        if keep_index:
-            self.index.start()
+        if self.config.search_files or self.config.search_turns:
+            self.index.start(keeps_level=keep_index)
 
     async def _finish_erasure(self) -> None:
         """Finish forgetting somebody where an earlier run could not; what stands in the way now is logged."""

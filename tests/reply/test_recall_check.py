@@ -6,21 +6,27 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from familiar_connect.audience import Readers, between, whole_server
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.context.types import DroppedNote, Layer
+from familiar_connect.context.render import RenderOptions
+from familiar_connect.context.types import ContextItem, Contribution, DroppedNote, ItemTag, Layer
 from familiar_connect.errors import FamiliarError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.observe.replay_store import ReplayRecord
+from familiar_connect.observe.trace import StageSpan
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
 from familiar_connect.reply.inspection.recall_evidence import holds_words, search_words
 from familiar_connect.reply.inspection.recall_steps import RecallExplanation
+from familiar_connect.reply.prompt_replay import Fitting
+from familiar_connect.support.serialize import to_plain
 from tests.fakes.traces import a_record, a_trace
 
 BO = Author("discord", "7", "bo", "Bo")
@@ -190,6 +196,87 @@ def test_a_question_does_not_tell_what_it_asks_for(tmp_path: Path) -> None:
         found = check.explain("spare key")
 
     assert failed_at(found) == "heard"
+
+
+def a_prompt(*items: ContextItem) -> ReplayRecord:
+    """A turn whose prompt showed *items* beside the character, and in which the spare key was asked for."""
+    record = a_record()
+    history = Contribution(Layer.recent_history, 80, "what was said", 3, "history", items=items)
+    request = replace(record.request, utterance="Where is the spare key under the blue pot?")
+    settings = {"render": to_plain(RenderOptions()), "fitting": to_plain(Fitting())}
+    return replace(record, request=request, kept=(record.kept[0], history), settings=settings)
+
+
+def a_line(role: Literal["user", "assistant"], text: str) -> ContextItem:
+    return ContextItem.of(role, text, tag=ItemTag.DIALOGUE, source="history")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        a_line("user", "Bo: Where is the spare key, under the blue pot?"),
+        a_line("user", "where did I put the spare key, the blue pot one"),
+        a_line("assistant", "The spare key is under the blue pot, or in it."),
+        a_line("user", "[System: earlier]\nWren: The spare key hangs in the blue pot."),
+        a_line("user", "Bo: The spare one is lost.\nAda: Nice day.\nBo: The blue pot broke, and the key rusts."),
+    ],
+)
+def test_neither_a_question_nor_what_it_said_itself_counts_as_shown(item: ContextItem, tmp_path: Path) -> None:
+    """An earlier question, one without its mark, a reply, a reply that is quoted, and words of different lines."""
+    again = FoundAgain()
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        found = check.explain("spare key blue pot", PastTurn(trace=a_trace(stages=()), record=a_prompt(item)))
+
+    assert found.steps[-1].outcome.value != "yes"
+
+
+def test_what_was_told_counts_as_shown_and_is_quoted(tmp_path: Path) -> None:
+    """Beside a question about it, the line that tells it is the evidence."""
+    asked, told = a_line("user", "Bo: Where is the spare key, in the blue pot?"), a_line("user", f"Bo: {POT}")
+    with a_check(tmp_path) as check:
+        tell(check, POT)
+        found = check.explain("spare key blue pot", PastTurn(trace=a_trace(), record=a_prompt(asked, told)))
+
+    assert found.steps[-1].outcome.value == "yes"
+    assert POT in found.steps[-1].evidence
+    assert "?" not in found.steps[-1].evidence
+
+
+def test_what_only_the_familiar_said_was_never_told(tmp_path: Path) -> None:
+    """A wrong reply is no fact, however often it stands in the history."""
+    with a_check(tmp_path) as check:
+        check.history.append_turn(
+            familiar_id="wren", channel_id=7, role="assistant", content="Your spare key is in the red pot."
+        )
+        found = check.explain("spare key red pot", PastTurn(trace=a_trace(), record=a_record()))
+
+    assert failed_at(found) == "heard"
+    assert found.sentence == "It was never told: only the familiar itself said so."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        ({"status": "asleep", "error": "memory was not searched: the index was still being loaded"}, "not awake yet"),
+        ({"status": "timeout", "error": "no answer within 15 s"}, "too late for this reply"),
+        ({"status": "ok", "notes": ["memory was searched by words alone: no embedder"]}, "by words alone"),
+        ({"status": "ok", "notes": ["the filter was skipped: it failed or was late"]}, "the filter was skipped"),
+        ({"status": "ok", "notes": ["the index of memory was still being built"]}, "still being built"),
+    ],
+)
+def test_what_the_search_of_that_turn_lacked_is_the_answer(
+    outcome: dict[str, object], told: str, tmp_path: Path
+) -> None:
+    """It is found today; in that turn the search could not bring it, and why says what it lacked."""
+    again = FoundAgain()
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        outcomes = [{"id": "content_search", "duration_s": 0.1, **outcome}]
+        trace = a_trace(stages=(StageSpan("assemble", 0.0, 0.1, {"provider_outcomes": outcomes}),))
+        found = check.explain("spare key blue pot", PastTurn(trace=trace, record=a_prompt()))
+
+    assert told in found.sentence
 
 
 def test_nothing_to_look_for_is_a_sentence(tmp_path: Path) -> None:

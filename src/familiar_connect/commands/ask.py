@@ -124,7 +124,7 @@ async def _ask(question: Question, root: Path, home: Path, out: TextIO) -> AskOu
         root, home=home, defaults_path=profile_of(home), zone=machine_zone(), speaks_through=question.speaks_through
     )
     try:
-        await familiar.start()
+        await familiar.start(keep_index=False)  # it ends right after the reply: nothing else is said meanwhile
         return await _answer(familiar, question, out)
     finally:
         await familiar.aclose()

@@ -38,6 +38,7 @@ from familiar_connect.commands.doctor_checks import (
     check_regex,
     check_voice,
 )
+from familiar_connect.commands.doctor_search import LARGE_BACKLOG, check_search, describe_backlog
 from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
 from familiar_connect.config.command import command_name, set_familiar_option
@@ -132,7 +133,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("voice", lambda: check_voice(root, home))
     yield from _run_check("index", lambda: [_index(root)])
     if free.state != "bad":  # loading it would end this process
-        yield from _run_check("search", lambda: [_embedder(root, home)])
+        yield from _run_check("search", lambda: check_search(root, home))
 
 
 def _run_check(area: str, look: Callable[[], Iterable[DoctorFinding]]) -> Iterator[DoctorFinding]:
@@ -462,15 +463,6 @@ def _pending(root: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("review", "warn", f"{says} wait: `familiar memory review`")
 
 
-def _embedder(root: Path, home: Path) -> DoctorFinding:
-    """Which embedder finds meaning, and how to have another."""
-    from familiar_connect.config import load_character_config
-    from familiar_connect.memory.index.indexing_store import choose_embedder
-
-    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    return DoctorFinding("search", "ok", choose_embedder(config.embedder)[1])
-
-
 def _index(root: Path) -> DoctorFinding:
     index = FamiliarFolder(root).index
     if not index.is_dir():
@@ -480,7 +472,11 @@ def _index(root: Path) -> DoctorFinding:
             fix = "`familiar memory reindex` makes it again, nothing said is lost"
             return DoctorFinding("index", "bad", f"{file} is no index any more: delete it; {fix}")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
-    return DoctorFinding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
+    says = f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt"
+    behind, missing = describe_backlog(root)
+    if missing >= LARGE_BACKLOG:
+        return DoctorFinding("index", "warn", f"still being built: {behind}. It goes on while a chat runs; {says}")
+    return DoctorFinding("index", "ok", f"{says}{f'; {behind}' if behind else ''}")
 
 
 def _check_one(area: str, look: Callable[[], str]) -> DoctorFinding:

@@ -61,7 +61,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
             providers_enabled=_EVERYTHING,
             typing_simulation=TypingSimulationConfig(enabled=True),
         ),
-        # Small and fast: no examples at all, and content search gives its first tier only.
+        # Small and fast: no examples at all, and in writing content search gives its first tier only.
         ChannelMode.imitate_voice: ChannelConfig(
             mode=ChannelMode.imitate_voice,
             budget_tokens=2000,

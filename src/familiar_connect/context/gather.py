@@ -16,7 +16,13 @@ from collections.abc import Awaitable, Generator, Sequence
 from typing import Any, NamedTuple
 
 from familiar_connect.context.protocols import ContextProvider, PartialProvider
-from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
+from familiar_connect.context.types import (
+    NO_DEADLINE,
+    ContextRequest,
+    Contribution,
+    ProviderOutcome,
+    ReportedContributions,
+)
 from familiar_connect.support.aio import LateTasks
 
 logger = logging.getLogger(__name__)
@@ -74,7 +80,7 @@ class _Asked(NamedTuple):
 class _TimedSteps:
     """A provider's work, awaited; notes how long it took and the longest it went on without letting others run."""
 
-    __slots__ = ("_provider", "_request", "ended", "longest_step_s", "started")
+    __slots__ = ("_provider", "_request", "ended", "longest_step_s", "report", "started")
 
     def __init__(self, provider: ContextProvider, request: ContextRequest) -> None:
         self._provider = provider
@@ -82,6 +88,8 @@ class _TimedSteps:
         self.started = time.perf_counter()
         self.ended: float | None = None
         self.longest_step_s = 0.0
+        self.report: ReportedContributions | None = None
+        """What it brought, where it tells more about that."""
 
     def peek_contributions(self) -> list[Contribution]:
         """What the provider has already found, where it can say."""
@@ -104,6 +112,7 @@ class _TimedSteps:
                     step = _begin(self._provider.contribute(self._request))
                 waits_for = step.throw(error) if error is not None else step.send(value)
             except StopIteration as done:
+                self.report = done.value if isinstance(done.value, ReportedContributions) else None
                 return list(done.value)
             finally:
                 self.ended = ended = time.perf_counter()
@@ -144,6 +153,8 @@ def _outcome(asked: _Asked) -> ProviderOutcome:
             "provider left out",
             extra={"provider": asked.provider_id, "status": outcome.status, "error": outcome.error_message},
         )
+    elif (report := steps.report) is not None:
+        outcome.status, outcome.error_message, outcome.notes = report.status, report.trouble, report.notes
     if steps.longest_step_s > BLOCKED_S:
         outcome.blocked_s = steps.longest_step_s
         logger.warning(

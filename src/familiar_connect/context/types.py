@@ -261,6 +261,27 @@ class BudgetResult:
     kept: list[Contribution] = field(default_factory=list)
 
 
+ProviderStatus = Literal["ok", "error", "timeout", "asleep"]
+"""`asleep`: it answered, but what it searches was not loaded yet, so that it found nothing there."""
+
+
+class ReportedContributions(list[Contribution]):
+    """What a provider brought, where it has something to tell about how it came by it."""
+
+    def __init__(
+        self,
+        found: Iterable[Contribution] = (),
+        *,
+        status: ProviderStatus = "ok",
+        trouble: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(found)
+        self.status: ProviderStatus = status
+        self.trouble = trouble
+        self.notes = tuple(notes)
+
+
 @dataclass
 class ProviderOutcome:
     """How one provider fared."""
@@ -268,12 +289,14 @@ class ProviderOutcome:
     provider_id: str
     duration_s: float
     contributions: list[Contribution]
-    status: Literal["ok", "error", "timeout"]
+    status: ProviderStatus
     error_message: str | None = None
     blocked_s: float = 0.0
     """How long it kept everybody else from running, where that was long enough to be told."""
     limit_s: float = 0.0
     """How long it was given; 0: as long as it liked."""
+    notes: tuple[str, ...] = ()
+    """What it had to do without, though it answered."""
 
 
 @dataclass

@@ -16,7 +16,13 @@ from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.replay_files import RecordSummary
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
+from familiar_connect.observe.trace_values import (
+    count_or_zero,
+    finite_number,
+    only_mappings,
+    provider_notes,
+    provider_outcomes,
+)
 from familiar_connect.support.text import one_line
 from familiar_connect.support.text_table import TableStyle, text_table
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD
@@ -308,11 +314,11 @@ def _providers(trace: TurnTrace, width: int) -> str:
             each.get("id", ""),
             each.get("status", ""),
             seconds(finite_number(each.get("duration_s")) or 0.0),
-            "; ".join(filter(None, (str(each.get("error") or ""), _blocked(each)))),
+            "; ".join(filter(None, (str(each.get("error") or ""), *provider_notes(each), _blocked(each)))),
         ]
         for each in provider_outcomes(trace)
     ]
-    header = ["provider", "status", "took", "error"]
+    header = ["provider", "status", "took", "trouble"]
     return "## Providers\n\n" + _table(header, rows, width, PROVIDERS) if rows else ""
 
 

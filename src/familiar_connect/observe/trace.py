@@ -117,6 +117,7 @@ class TraceBuilder:
                 "error": outcome.error_message,
                 **({"blocked_s": round(outcome.blocked_s, 6)} if outcome.blocked_s else {}),
                 **({"limit_s": round(outcome.limit_s, 3)} if outcome.limit_s else {}),
+                **({"notes": list(outcome.notes)} if outcome.notes else {}),
             }
             for outcome in outcomes
         ]

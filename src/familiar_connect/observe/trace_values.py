@@ -31,3 +31,9 @@ def only_mappings(value: object) -> list[Mapping[str, object]]:
 def provider_outcomes(trace: TurnTrace) -> list[dict[str, object]]:
     """How each provider fared."""
     return [dict(outcome) for outcome in only_mappings(trace.fact("provider_outcomes"))]
+
+
+def provider_notes(outcome: Mapping[str, object]) -> list[str]:
+    """What a provider had to do without, though it answered."""
+    notes = outcome.get("notes")
+    return [str(each) for each in notes] if isinstance(notes, list | tuple) else []

@@ -21,7 +21,7 @@ from familiar_connect.observe.inspector import (
 )
 from familiar_connect.observe.report import NOTHING, seconds
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_outcomes
+from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_notes, provider_outcomes
 from familiar_connect.support.text import one_line, pluralize
 from familiar_connect.support.text_table import text_table
 from familiar_connect.support.word_wrap import ENDLESS
@@ -112,7 +112,8 @@ def _providers(trace: TurnTrace) -> str:
         trouble = (
             "" if each.get("status") == "ok" else f" {each.get('status')}: {one_line(str(each.get('error') or ''))}"
         )
-        words.append(f"{one_line(str(each.get('id', '?')))} {took}{trouble}")
+        lacked = "".join(f" ({one_line(note)})" for note in provider_notes(each))
+        words.append(f"{one_line(str(each.get('id', '?')))} {took}{trouble}{lacked}")
     return _labelled("Providers", " · ".join(words))
 
 

@@ -66,6 +66,8 @@ LAST_WAIT_S = 60.0
 NOT_COPIED = ("*-shm", "*.lock")
 MOST_TRACES = 1_000
 INDEX_READY_S = 60.0
+FOLLOWED_S = 2.0
+"""After so long a pause the worker of a running program has its index level with what was said and written."""
 
 
 @dataclass
@@ -228,7 +230,8 @@ class Player:
         if left_s > 0:
             await asyncio.sleep(left_s)
         await self._loop.settle()
-        await self.familiar.update_memory_index(INDEX_READY_S)
+        if left_s >= FOLLOWED_S:  # right after a start, or without a pause, nobody waits for the index but who asks
+            await self.familiar.update_memory_index(INDEX_READY_S)
 
     def _mark(self) -> _Mark:
         log = self._world.log

@@ -130,7 +130,7 @@ def build_providers(
             store=stores.memory,
             llm_client=models.model("memory_search"),
             history_store=stores.history,
-            retriever=index,
+            retriever=index if config.search_files or config.search_turns else None,
             scope=SearchScope(
                 recent_turns=config.history_window_size,
                 window_step=config.history_window_size if stable_first else 0,

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import index_folder
 from familiar_connect.context.providers.character import persona_name
-from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
-from familiar_connect.memory.index.protocols import NumberedChunk, RecallScope, Recollection, RetrievedChunk
+from familiar_connect.memory.index.indexing_store import (
+    LONGEST_WAIT_S,
+    Indexer,
+    IndexingMemoryStore,
+    choose_embedder,
+    lacks_embedder,
+)
+from familiar_connect.memory.index.protocols import (
+    NumberedChunk,
+    RecallScope,
+    Recollection,
+    RetrievedChunk,
+    SearchReadiness,
+)
 from familiar_connect.memory.people import read_aliases
-from familiar_connect.support.aio import off_loop
+from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.stores import Stores
 
@@ -26,6 +39,8 @@ if TYPE_CHECKING:  # numpy is loaded with the index, in the background
 
 logger = logging.getLogger(__name__)
 
+FINISH_S = 3.0
+"""How long closing waits until what was said and written last is found by the next process too."""
 CLOSE_WAIT_S = 10.0
 """How long closing waits for an index that is still being loaded."""
 RECALL_LIMIT = 40
@@ -42,6 +57,8 @@ class MemoryIndex:
     indexer: Indexer
     embedder: str
     """Which embedder is used, and why."""
+    lacks: str = ""
+    """Why it is not the one that the settings want; empty where it is."""
 
     async def aclose(self) -> None:
         await self.indexer.aclose()
@@ -77,17 +94,27 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
         model=model, files=files, turns=turns, names=lambda: read_aliases(stores.memory), clock=clock
     )
     indexer = Indexer(store=store, model=model, files=files, turns=turns, retriever=retriever)
-    return MemoryIndex(files, turns, retriever, indexer, embedder)
+    lacks = embedder if lacks_embedder(config.embedder, model) else ""
+    return MemoryIndex(files, turns, retriever, indexer, embedder, lacks)
 
 
 class LazyMemoryIndex:
-    """A memory index that is loaded in the background: until it is there, and if it fails, it finds nothing."""
+    """A memory index that is loaded in the background; whoever searches first waits for it, as long as they like.
+
+    First everything is found by its words, then by its meaning. If it fails, it finds nothing.
+    """
 
     def __init__(self, build: Callable[[], MemoryIndex]) -> None:
         """*build* is slow and runs in a thread."""
         self._build = build
         self._loaded: MemoryIndex | None = None
+        self._failure = ""
         self._task: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._replies = 0
+        self._is_quiet = asyncio.Event()
+        self._is_quiet.set()
 
     @property
     def current(self) -> MemoryIndex | None:
@@ -99,14 +126,43 @@ class LazyMemoryIndex:
         """What searches memory, once it is ready."""
         return self._loaded.retriever if self._loaded is not None else None
 
-    def start(self) -> None:
-        """Load the index and keep it level from then on, in the background."""
-        self._task = asyncio.get_running_loop().create_task(self._load_and_follow(), name="load memory index")
+    def start(self, *, keeps_level: bool = True) -> None:
+        """Load the index and have it ready, in the background; with *keeps_level*, keep it level from then on."""
+        self._task = asyncio.get_running_loop().create_task(self._wake(keeps_level), name="load memory index")
 
     async def wait_until_loaded(self) -> None:
         """Wait until what `start` began is there, or has failed."""
         if self._task is not None:
             await self._task
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether whoever searches now need not wait for anything to be loaded."""
+        return self._task is None or self._task.done()
+
+    async def wait_until_awake(self, seconds: float) -> SearchReadiness:
+        """Wait until what `start` began is there, no longer than *seconds*; how far memory can be searched by then.
+
+        What was said a moment ago is found by its words from here on.
+        """
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=None if seconds == math.inf else max(0.0, seconds))
+        if self._loaded is not None and self.is_awake:
+            await off_loop(_catch_up, self._loaded.indexer)
+        return self._readiness()
+
+    def _readiness(self) -> SearchReadiness:
+        loaded = self._loaded
+        if loaded is None or not loaded.retriever.is_warm:
+            return SearchReadiness("asleep", self._failure or "the index of memory was still being loaded")
+        if not loaded.retriever.finds_meaning:
+            what = "could not be loaded" if self.is_awake else "was still being loaded"
+            return SearchReadiness("words", f"memory was searched by words alone: the embedder {what}")
+        if loaded.lacks:
+            return SearchReadiness("words", f"memory was searched by {loaded.lacks.rstrip('.')}")
+        if not loaded.indexer.is_level:
+            return SearchReadiness("building", "the index of memory was still being built: not all of it was searched")
+        return SearchReadiness("awake")
 
     async def update(self, limit_s: float) -> bool:
         """Load the index and bring it level once, and nothing else. Says whether all of memory can be found."""
@@ -138,8 +194,17 @@ class LazyMemoryIndex:
         loaded.indexer.start_over()
 
     async def aclose(self) -> None:
+        """End it; a program that kept it level leaves it level, as far as that is done in a moment."""
+        self._is_closing = True
+        if self._loaded is not None:
+            if self._following is not None and self._following.done():
+                finishing = asyncio.ensure_future(off_loop(_finish, self._loaded.indexer))
+                await asyncio.wait({finishing}, timeout=FINISH_S)
+            self._loaded.indexer.stop()
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=CLOSE_WAIT_S)
+        if self._following is not None:
+            await cancel_and_wait(self._following)
         if self._loaded is not None:
             await self._loaded.aclose()
 
@@ -163,16 +228,58 @@ class LazyMemoryIndex:
     @contextmanager
     def pause_while_replying(self) -> Iterator[None]:
         """While this is open a reply is being made, and the index holds still between its batches."""
-        with self._loaded.indexer.pause_while_replying() if self._loaded is not None else nullcontext():
-            yield
+        self._replies += 1
+        self._is_quiet.clear()
+        try:
+            with self._loaded.indexer.pause_while_replying() if self._loaded is not None else nullcontext():
+                yield
+        finally:
+            self._replies -= 1
+            if not self._replies:
+                self._is_quiet.set()
 
     async def _load(self) -> None:
         try:
             self._loaded = await off_loop(self._build)
         except Exception as error:  # isolation: finding more is a gift, never a condition
+            self._failure = f"the index of memory could not be loaded ({type(error).__name__})"
             logger.warning("memory is not searched", extra={"error": f"{type(error).__name__}: {error}"})
 
-    async def _load_and_follow(self) -> None:
+    async def _wake(self, keeps_level: bool) -> None:
         await self._load()
-        if self._loaded is not None:
-            self._loaded.indexer.start()
+        if self._loaded is None:
+            return
+        indexer = self._loaded.indexer
+        for step in (_wake_words, _wake_meaning):
+            if not self._is_closing:
+                await off_loop(step, indexer)
+        if keeps_level:
+            self._following = asyncio.get_running_loop().create_task(self._follow(indexer), name="keep index level")
+
+    async def _follow(self, indexer: Indexer) -> None:
+        """Keep the index level, once the reply that may have waited for it is made."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT_S):
+                await self._is_quiet.wait()
+        if not self._is_closing:
+            indexer.start()
+
+
+# These run in threads of this module, which never step back: those of the indexer do, and on a busy machine whoever
+# waits for them waits behind everybody else.
+
+
+def _wake_words(indexer: Indexer) -> None:
+    indexer.wake_words()
+
+
+def _wake_meaning(indexer: Indexer) -> None:
+    indexer.wake_meaning()
+
+
+def _catch_up(indexer: Indexer) -> None:
+    indexer.catch_up()
+
+
+def _finish(indexer: Indexer) -> None:
+    indexer.finish()

@@ -125,23 +125,43 @@ def test_minilm_gives_the_same_vector_alone_and_in_company() -> None:
 
 
 @needs_minilm
-def test_minilm_for_few_texts_gives_the_same_and_is_made_quick_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One question does without what makes a model quick; a folder of files does not."""
-    load, loads = minilm._load, []
+def test_a_question_is_embedded_without_the_library_that_runs_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numpy gives the vector that onnxruntime gives, for a short text and a long one, and nothing else is loaded."""
+    texts = ["Where did Bo bury the spoon?", "cello", "Ünïcode 東京 and a comma, " * 6]
+    usual = minilm._run(minilm._load_session(minilm._weights(), minilm.THREADS), _tokens(texts))
+    loads: list[Path] = []
+    monkeypatch.setattr(minilm, "_load_session", lambda path, threads: loads.append(path))
 
-    def load_and_note(threads: int, *, is_quick: bool) -> object:
-        loads.append(is_quick)
-        return load(threads, is_quick=is_quick)
+    found = minilm.MiniLMModel().embed(texts)
 
-    usual = minilm.MiniLMModel().embed(["Where did Bo bury the spoon?"])[0]
-    monkeypatch.setattr(minilm, "_load", load_and_note)
-    model = minilm.MiniLMModel(is_for_few=True)
-    few = model.embed(["Where did Bo bury the spoon?"])[0]
-    model.embed([str(number) for number in range(minilm.FEW_TEXTS)])
-    model.embed(["one more"])
+    assert np.abs(found - usual).max() < 1e-5
+    assert loads == []
 
-    assert float(few @ usual) > 0.999
-    assert loads == [False, True]
+
+@needs_minilm
+def test_many_texts_load_the_library_and_from_then_on_it_does_all() -> None:
+    """A folder of files is not embedded by the slower way, and a question after it is not either."""
+    model = minilm.MiniLMModel()
+    model.embed(["one question"])
+    assert model._session is None
+
+    model.embed(["a line of talk"] * minilm.FEW_TOKENS)
+    assert model._session is not None
+
+
+@needs_minilm
+def test_while_one_loads_the_library_the_question_of_another_does_not_wait() -> None:
+    """Whoever loads it may be in a thread that gives way to everybody: a reply is not held up by that."""
+    model = minilm.MiniLMModel()
+
+    with model._loading:  # as held by whoever loads
+        found = model.embed(["Where did Bo bury the spoon?"])
+
+    assert found.shape == (1, 384)
+
+
+def _tokens(texts: list[str]) -> list[list[int]]:
+    return [WordPiece.load_bundled().encode(text, minilm.MAX_TOKENS) for text in texts]
 
 
 def test_minilm_loads_nothing_when_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +182,9 @@ def test_weights_that_are_not_the_right_ones_are_refused(tmp_path: Path, monkeyp
     monkeypatch.setattr(minilm, "weights_path", lambda: tmp_path / "model.onnx")
     for wrong in (whole[:-1], whole[:-1] + b"?", b"?" + whole[1:]):
         (tmp_path / "model.onnx").write_bytes(wrong)
-        for is_for_few in (True, False):
+        for count in (1, minilm.FEW_TOKENS):
             with pytest.raises(minilm.EmbedderUnavailable, match="is not the file it should be"):
-                minilm.MiniLMModel(is_for_few=is_for_few).embed(["one"])
+                minilm.MiniLMModel().embed(["one"] * count)
     (tmp_path / "model.onnx").write_bytes(whole[:-100_000] + b"?" + whole[-99_999:])
     with pytest.raises(minilm.EmbedderUnavailable, match="is not the file it should be"):
-        minilm.MiniLMModel().embed(["one"])
+        minilm.MiniLMModel().embed(["one"] * minilm.FEW_TOKENS)

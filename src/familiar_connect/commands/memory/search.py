@@ -103,7 +103,7 @@ def search(
 ) -> int:
     """Show what the familiar would recall for a QUESTION, best first."""
     words = " ".join(question)
-    with open_index(ctx, familiar_id, is_for_few=True) as index:
+    with open_index(ctx, familiar_id) as index:
         sync_index(index, quiet=as_json, meaning_s=MEANING_S)
         index.retriever.warm(words)
         hits = index.retriever.recall_now(words, limit=limit, scope=_owners_scope(index, channel, only))
@@ -183,9 +183,7 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def open_index(
-    ctx: click.Context, familiar_id: str | None, *, anew: bool = False, is_for_few: bool = False
-) -> Iterator[OpenIndex]:
+def open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[OpenIndex]:
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
@@ -197,7 +195,7 @@ def open_index(
         memory = stack.enter_context(open_session(ctx, familiar_id, may_be_new=True))
         store, own = memory.store, FamiliarFolder(memory.root)
         config = config_of(memory.root)
-        model = _embedder(memory.root, config.embedder, anew=anew, is_for_few=is_for_few)
+        model = _embedder(memory.root, config.embedder, anew=anew)
         name = _name_of(model)
         files = EmbeddingIndex(own.index / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
@@ -234,7 +232,7 @@ def config_of(root: Path) -> CharacterConfig:
     return load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
 
 
-def _embedder(root: Path, wanted: str, *, anew: bool = False, is_for_few: bool = False) -> EmbeddingModel:
+def _embedder(root: Path, wanted: str, *, anew: bool = False) -> EmbeddingModel:
     """The embedder *wanted* by the settings; where the index was made with another, that one: nothing is made again.
 
     A familiar that runs may be using it. Only *anew* takes the one of the settings, where none does.
@@ -242,7 +240,7 @@ def _embedder(root: Path, wanted: str, *, anew: bool = False, is_for_few: bool =
     from familiar_connect.memory.index.embeddings import INDEX_FILE
     from familiar_connect.memory.index.indexing_store import IN_USE_FILE, choose_embedder
 
-    model, said = choose_embedder(wanted, is_for_few=is_for_few)
+    model, said = choose_embedder(wanted)
     folder = FamiliarFolder(root).index
     made_with = _model_of_index(folder / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):

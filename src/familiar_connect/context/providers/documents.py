@@ -1,11 +1,12 @@
 """DocumentsProvider: what imported documents say about the newest words, by document, each piece with its place.
 
-Searched with the index of memory files, by meaning. Without an index, an embedder or a document there is nothing;
-trouble of any kind costs this block alone.
+Searched with the index of memory files, by meaning; where that is still being loaded and there are documents, it is
+waited for. Without an index, an embedder or a document there is nothing; trouble of any kind costs this block alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -13,8 +14,16 @@ from typing import Protocol
 from familiar_connect.context.confidence_gate import AUTHORED
 from familiar_connect.context.providers.content_search.unfiltered import content_budget
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.memory.index.protocols import NumberedChunk
+from familiar_connect.context.types import (
+    NO_DEADLINE,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Priority,
+    ReportedContributions,
+)
+from familiar_connect.memory.index.protocols import NumberedChunk, WakingRetriever
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.aio import off_loop
@@ -23,7 +32,10 @@ from familiar_connect.support.system_notes import extract_notes
 from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
-DEADLINE_S = 2.0
+DEADLINE_S = 15.0
+SEARCH_S = 2.0
+WAKING_S = 12.0
+"""How long the first question of a process waits until documents can be searched."""
 TOP_K = 6
 LEAST_COSINE = 0.3
 """With the embedder we ship, answers lie at 0.25 to 0.65 and what has nothing to do with a question below 0.1."""
@@ -74,7 +86,14 @@ class DocumentsProvider:
         query = search_query(request)
         if self._search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
             return []
-        found = await self._search.query_folder(query, self._top_k, folder=DOCUMENTS_FOLDER, least=self._least)
+        if isinstance(self._search, WakingRetriever) and not self._search.is_awake:
+            if not await off_loop(self._has_documents):
+                return []
+            ready = await self._search.wait_until_awake(WAKING_S)
+            if ready.state in ("asleep", "words"):
+                return ReportedContributions(status="asleep", trouble=f"documents were not searched: {ready.why}")
+        async with asyncio.timeout(None if request.deadline_s == NO_DEADLINE else SEARCH_S):
+            found = await self._search.query_folder(query, self._top_k, folder=DOCUMENTS_FOLDER, least=self._least)
         found = [chunk for chunk in found if chunk.score >= found[0].score * LEAST_SHARE]
         if not found:
             return []
@@ -98,6 +117,12 @@ class DocumentsProvider:
                 audiences=AUTHORED,
             )
         ]
+
+    def _has_documents(self) -> bool:
+        try:
+            return bool(self._store.list_dir(DOCUMENTS_FOLDER))
+        except MemoryStoreError:  # there is no such folder
+            return False
 
     def _heads(self, paths: Iterable[str]) -> dict[str, str]:
         """How each document begins: its title, where it is from, which channels it is for."""

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,8 @@ HANDFUL = 16
 LARGE_FILE_BYTES = 65_536
 """A file larger than this is embedded when no reply is being made; smaller ones at once."""
 MAX_PENDING = 100_000
+WAKING_BATCHES = 8
+"""Batches of new or changed texts that are embedded while a first question waits; more of them are the worker's."""
 IN_USE_FILE = "in-use.lock"
 """Held, in the folder of the index, by every program that keeps it level."""
 
@@ -137,12 +140,11 @@ class IndexingMemoryStore:
 
 
 def choose_embedder(
-    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False, is_for_few: bool = False
+    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False
 ) -> tuple[EmbeddingModel, str]:
     """The embedder to use here, and a sentence that says which it is and why.
 
     *wanted* is `auto` (the one that came with the program), `hashing`, or the name of a model fastembed knows.
-    *is_for_few*: for a process that embeds a text or two and ends.
     """
     from familiar_connect.memory.index import fastembed, hashing, minilm
 
@@ -158,9 +160,16 @@ def choose_embedder(
         lacking = None
     reason = minilm.why_unavailable()
     if wanted != "hashing" and reason is None:
-        model = minilm.MiniLMModel(is_for_few=is_for_few)
+        model = minilm.MiniLMModel()
         return model, " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
     return hashing.HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
+
+
+def lacks_embedder(wanted: str, model: EmbeddingModel) -> bool:
+    """Whether *model* finds no meaning although the settings want one that does."""
+    from familiar_connect.memory.index.hashing import HashingModel
+
+    return isinstance(model, HashingModel) and wanted not in ("hashing", model.name)
 
 
 class Indexer:
@@ -190,10 +199,12 @@ class Indexer:
         self._in_hand: str | None = None
         """The large file that is being embedded, between whose batches others are taken in."""
         self._has_written = False
-        """Whether the program itself wrote since the history was last followed."""
+        """Whether the program wrote, or answered, since the history was last followed."""
         self._openings = 0
         """How often the index of the files had been opened when all of it was last built."""
         self._built_at = 0.0
+        self._has_built = False
+        """Whether all of it was looked at to the end, so that nothing but what is new may be missing."""
         self._in_use = SharedLock(index_folder(store.root) / IN_USE_FILE)
         self._background = BackgroundTasks("index")
         self._replies = 0
@@ -222,14 +233,72 @@ class Indexer:
         lower_thread_priority()
         with self._working:
             self._store.drain_pending()
-            is_first = self._retriever is not None and not self._retriever.is_warm
-            if self._retriever is not None and is_first:
+            if self._retriever is not None and not self._retriever.finds_meaning:
                 self._retriever.warm()
             stats: BuildStats | None = self._guarded(self._build_files, progress)
             self._guarded(self._follow_history)
+            is_first, self._has_built = not self._has_built, self._has_built or not self._stopped.is_set()
             if is_first and is_program():
                 freeze_heap()
         return stats
+
+    @property
+    def is_level(self) -> bool:
+        """Whether all there was at the start is found, by words and by meaning."""
+        return self._has_built
+
+    def wake_words(self) -> None:
+        """Have all that was said found by its words, and by its meaning as far as that was embedded before.
+
+        In the thread of the caller, which does not step back: a reply waits for this.
+        """
+        with self._working:
+            if self._turns is not None:
+                self._guarded(self._turns.sync, None)
+            if self._retriever is not None:
+                self._retriever.warm_words()
+
+    def wake_meaning(self) -> None:
+        """Load the embedder, and have what is new found by its meaning: the newest first, and so much at most.
+
+        In the thread of the caller, which does not step back: a reply waits for this.
+        """
+        with self._working:
+            if self._retriever is not None:
+                self._retriever.warm()
+            self._has_built = self._take_in_some()
+
+    def finish(self) -> None:
+        """Have what was said and written last found at once by the next process: so much of it at most."""
+        if self._working.acquire(timeout=LAST_BATCH_S):
+            try:
+                self._take_in_some()
+            finally:
+                self._working.release()
+
+    def _take_in_some(self) -> bool:
+        """Embed what is new or changed, a few batches of it, without waiting for replies; whether that was all."""
+        batches = itertools.count()
+        is_cut = False
+
+        def go_on() -> bool:
+            nonlocal is_cut
+            is_cut = is_cut or next(batches) >= WAKING_BATCHES or self._stopped.is_set()
+            return not is_cut
+
+        if self._turns is not None:
+            self._guarded(partial(self._turns.sync, self._model, go_on=go_on))
+        self._guarded(self._build_files, None, go_on)
+        return not is_cut
+
+    def catch_up(self) -> None:
+        """Take in by its words what was said since the last look; where the worker is at it, nothing is waited for."""
+        if self._turns is None or not self._working.acquire(blocking=False):
+            return
+        try:
+            self._guarded(self._turns.sync, None)
+        finally:
+            self._working.release()
 
     def follow_withdrawals(self) -> None:
         """Be level at once with what was taken back: nothing of it is left in the files of the index."""
@@ -256,12 +325,17 @@ class Indexer:
             with self._counting:
                 self._replies -= 1
                 if self._replies == 0:
+                    self._has_written = True  # what was said and answered: the worker follows it at its next look
                     self._quiet.set()
+
+    def stop(self) -> None:
+        """Have it end after the batch in hand; nobody waits for that here."""
+        self._stopped.set()
+        self._quiet.set()
 
     async def aclose(self) -> None:
         """Stop after the batch in hand."""
-        self._stopped.set()
-        self._quiet.set()
+        self.stop()
         await self._background.aclose()
         # Native code that is still at work when the interpreter ends would take the process down with it; the program
         # itself leaves without taking it apart, so that nobody has to wait for long.
@@ -284,12 +358,14 @@ class Indexer:
             async with asyncio.timeout(self._scan_s):
                 await self._store.wait_for_writes()
 
-    def _build_files(self, progress: Callable[[int, int], None] | None) -> BuildStats | None:
+    def _build_files(
+        self, progress: Callable[[int, int], None] | None, go_on: Callable[[], bool] | None = None
+    ) -> BuildStats | None:
         if self._files is None:
             return None
         self._take_snapshot()
         self._openings, self._built_at = self._files.count_openings(), time.monotonic()
-        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on)
+        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=go_on or self._go_on)
         self._files.warm()
         return stats
 

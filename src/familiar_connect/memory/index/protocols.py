@@ -94,6 +94,27 @@ class Recaller(Protocol):
 
 
 @dataclass(frozen=True)
+class SearchReadiness:
+    """How far memory can be searched at a moment, and why no further."""
+
+    state: Literal["awake", "building", "words", "asleep"]
+    """`building`: some of it is not found yet; `words`: nothing is found by meaning; `asleep`: nothing at all."""
+    why: str = ""
+
+
+@runtime_checkable
+class WakingRetriever(Protocol):
+    """A retriever that is loaded in the background, and can be waited for."""
+
+    @property
+    def is_awake(self) -> bool: ...
+
+    async def wait_until_awake(self, seconds: float) -> SearchReadiness:
+        """Wait until all of memory can be searched, no longer than *seconds*; how far it can be by then."""
+        ...
+
+
+@dataclass(frozen=True)
 class ExplainedScore:
     """A score and what each signal gave to it; the shares add up to the score."""
 

@@ -2,7 +2,7 @@
 
 `EmbeddingRetriever` looks for chunks of files by meaning alone. `MemoryRetriever` looks through files and through
 everything ever said, by words and by meaning, ranks all of it in one list and can say why. Neither raises for a
-cold, partial, locked or broken index: then there is nothing to recall. Nothing is loaded inside a reply.
+cold, partial, locked or broken index: then there is nothing to recall.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class _Candidate(NamedTuple):
 
 
 class MemoryRetriever:
-    """Files and turns of one familiar, searched together. Answers nothing until `warm` has run."""
+    """Files and turns of one familiar, searched together. Answers nothing until `warm_words` or `warm` has run."""
 
     def __init__(
         self,
@@ -196,22 +196,29 @@ class MemoryRetriever:
     def is_warm(self) -> bool:
         return self._warm.is_set()
 
+    @property
+    def finds_meaning(self) -> bool:
+        """Whether an embedder is there and works."""
+        return self._by_meaning
+
+    def warm_words(self) -> None:
+        """Load what was embedded before; from here on memory is searched, by words alone until `warm` has run."""
+        with _unavailable_logged():
+            if self._files is not None:
+                self._files.warm()
+        self._warm.set()
+
     def warm(self, question: str = "ready") -> None:
-        """Load the embedder and the vectors; slow, so never called in a reply. Without an embedder words remain.
+        """`warm_words`, and load the embedder; slow, so never called on the loop. Without an embedder words remain.
 
         The embedder is tried with *question*, which need not be embedded again where it is asked next.
         """
+        self.warm_words()
         try:
             self._embed(question)
             self._by_meaning = True
         except Exception as exc:  # whatever a model's library throws: searching by words goes on
             _log.warning("memory is searched by words alone", extra={"error": str(exc)})
-        try:
-            if self._files is not None:
-                self._files.warm()
-        except IndexUnavailable as exc:
-            _log_unavailable(exc)
-        self._warm.set()
 
     async def recall(
         self, utterance: str, *, limit: int = DEFAULT_LIMIT, scope: RecallScope | None = None
@@ -286,15 +293,12 @@ class MemoryRetriever:
         return [chunk for chunk in found if chunk.score >= least]
 
     def _query_folder(self, files: EmbeddingIndex, utterance: str, top_k: int, folder: str) -> list[NumberedChunk]:
-        try:
-            if not files.has_folder(folder):
-                return []
-            names = self._known_names(RecallScope())
-            question = parse_query(utterance, names=names, now=self._clock.now())
-            return files.query_folder(self._embed(question.meaning), top_k, folder)
-        except IndexUnavailable as exc:
-            _log_unavailable(exc)
-            return []
+        with _unavailable_logged():
+            if files.has_folder(folder):
+                names = self._known_names(RecallScope())
+                question = parse_query(utterance, names=names, now=self._clock.now())
+                return files.query_folder(self._embed(question.meaning), top_k, folder)
+        return []
 
     def _embed(self, text: str) -> Vector:
         """The vector of a question; whoever else asks the same in a turn gets the one that was made."""
@@ -474,9 +478,8 @@ def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:
 
 
 def _log_unavailable(error: IndexUnavailable) -> None:
-    level = (
-        logging.DEBUG if isinstance(error, IndexClosed) else logging.WARNING
-    )  # what a closed index misses is no news
+    # what a closed index misses is no news
+    level = logging.DEBUG if isinstance(error, IndexClosed) else logging.WARNING
     _log.log(level, "memory index cannot be used now", extra={"error": str(error)})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -108,6 +107,8 @@ class MemoryPages:
     async def browse(self, request: Request) -> Response:
         """Every file by folder; with a question, what a search for it finds."""
         question = request.query_params.get("q", "")[:MAX_QUESTION_CHARS].strip()
+        if question:
+            await self._wait_for_index()
         return await off_loop(self._browse, question)
 
     def _browse(self, question: str) -> Response:
@@ -163,11 +164,7 @@ class MemoryPages:
 
     async def _wait_for_index(self) -> None:
         """Just after a start the index is being loaded: who asks then waits for it."""
-        loading = asyncio.ensure_future(self._familiar.index.wait_until_loaded())
-        await asyncio.wait({loading}, timeout=INDEX_WAIT_S)
-        retriever = self._familiar.index.retriever
-        if retriever is not None and not retriever.is_warm:
-            await off_loop(retriever.warm)
+        await self._familiar.index.wait_until_awake(INDEX_WAIT_S)
 
     def _explain(self, wanted: str, trace_id: str) -> Response:
         path = self._familiar.reply_path

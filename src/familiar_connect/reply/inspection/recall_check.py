@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from familiar_connect.audience import Audience
-from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.providers.content_search.provider import pick_worth_telling
-from familiar_connect.context.providers.content_search.unfiltered import TOKENS_PER_LINE, direct_budget, layer_budget
 from familiar_connect.context.providers.scene.text import persona_of
 from familiar_connect.context.types import ContextItem, ContextRequest
 from familiar_connect.errors import FamiliarError
@@ -26,10 +24,9 @@ from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.types import GrepHit
 from familiar_connect.memory.visibility import audience_of_turn
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.observe.inspector import cut_reason, cuts, world_info_lines
+from familiar_connect.observe.inspector import world_info_lines
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import provider_outcomes
 from familiar_connect.presets.world_info.types import SCAN_LIMIT
 from familiar_connect.reply.inspection.recall_evidence import (
     BRIEF_CHARS,
@@ -37,28 +34,26 @@ from familiar_connect.reply.inspection.recall_evidence import (
     RecallSearch,
     Searchable,
     find_lines,
+    find_told_item,
     find_waiting,
     holds_words,
     line_about,
     only_asks,
+    pick_telling_lines,
     quote,
     quote_turn,
     search_words,
 )
+from familiar_connect.reply.inspection.recall_room import CONTENT_SETTING, find_full_part, find_search_trouble
 from familiar_connect.reply.inspection.recall_steps import RecallExplanation, RecallStep, StepOutcome
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.reply.prompt_replay import replay_items
-from familiar_connect.support.tokens import estimate_tokens
 
 TURNS_AT_ONCE = 2_000
 MAX_TURNS = 200_000
 SEARCHED = 200
 """Places of the ranking that are looked at."""
-CONTENT_SETTING, WHOLE_SETTING = "budget.content", "budget_tokens"
-"""Settings that give memory more room: that of its layer, and that of the whole prompt."""
 NEW_FILE, OPEN_FILE = "new:", "open:"
-MEMORY_LAYERS = ("content", "pinned")
-"""Layers that pay for what is remembered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +97,8 @@ class _Walk:
     lines: list[GrepHit] = field(default_factory=list)
     later: HistoryTurn | None = None
     """One that was said only after the turn in question."""
+    own: HistoryTurn | None = None
+    """One in which the familiar said it itself."""
     waiting: PendingItem | None = None
     """A proposal that holds it, or a batch it was in that the writer gave up on."""
     is_indexed: bool = False
@@ -112,7 +109,7 @@ class _Walk:
 
     def explain(self) -> RecallExplanation:
         self.turns = list(self._find_turns())
-        self.lines = find_lines(self.parts.audiences.store, self.words)
+        self.lines = find_lines(self.parts.audiences.store, self.words, self._own_name)
         self.shown = self._find_shown()
         self.waiting = find_waiting(self.parts.audiences.store, self.words, self.turns) if not self.lines else None
         self.is_indexed = self._look_into_index()
@@ -144,6 +141,9 @@ class _Walk:
             for turn in reversed(turns):
                 words = turn.actual_words
                 if turn.display_text != asked and holds_words(words, self.words) and not only_asks(words):
+                    if turn.author is None:  # what it said itself may be wrong, and is nothing that it was told
+                        self.own = turn
+                        continue
                     if ends is not None and turn.id >= ends:
                         self.later = turn
                         continue
@@ -156,14 +156,18 @@ class _Walk:
             before, looked_at = turns[0].id, looked_at + len(turns)
 
     def _find_shown(self) -> ContextItem | None:
-        """The block of the turn's prompt that holds the words; the message itself does not count."""
+        """The block of the turn's prompt that tells it; a question does not, nor what the familiar said itself."""
         if self.turn is None or self.turn.record is None:
             return None
         try:
             items = replay_items(self.turn.record)
         except FamiliarError:
             return None
-        return next((item for item in items if not item.fresh and holds_words(item.text, self.words)), None)
+        return find_told_item(items, self.words, self._own_name)
+
+    @property
+    def _own_name(self) -> str:
+        return persona_of(self._request) if self._request is not None else ""
 
     def _search(self) -> RecallSearch:
         """The search that the turn made, made again: where it stands, and whether that was near enough to be told."""
@@ -214,6 +218,15 @@ class _Walk:
                 f"It came after this turn: {quote_turn(self.later)}.",
                 "Ask again: now it can know.",
                 sentence="It was told only after this turn, so it could not know it then.",
+            )
+        elif self.own is not None:
+            self._add(
+                "heard",
+                False,
+                f"Only the familiar said it, which is no knowledge: {quote_turn(self.own)}.",
+                "Tell it in a chat, or write it into a memory file.",
+                sentence="It was never told: only the familiar itself said so.",
+                leads_to=NEW_FILE,
             )
         else:
             wanted = quote(self.wanted, BRIEF_CHARS)
@@ -424,16 +437,10 @@ class _Walk:
         if self.shown is not None:
             self._add("room in the prompt", True, "It fit.")
             return
-        if (late := self._search_trouble(self.turn.trace)) is not None:
-            self._add(
-                "room in the prompt",
-                False,
-                f"The search of memory did not end in time in that turn: {late}.",
-                "Ask again. If it happens often, Health shows how long the search takes.",
-                sentence="It is known, but the search of memory was too late for this reply.",
-            )
+        if (trouble := find_search_trouble(self.turn.trace)) is not None:
+            self._add("room in the prompt", False, trouble.evidence, trouble.fix, sentence=trouble.sentence)
             return
-        full, setting = self._what_was_full(self.turn.record)
+        full, setting = find_full_part(self.turn.trace, self.turn.record, self.search.hit)
         if full:
             more = "`content` under [budget]" if setting == CONTENT_SETTING else f"`{setting}`"
             self._add(
@@ -448,39 +455,11 @@ class _Walk:
         self._add(
             "room in the prompt",
             False,
-            "Nothing of memory was cut for want of room: other pieces came first, or the index was not ready then.",
+            "Nothing of memory was cut for want of room: other pieces came first.",
             "Pin the file (`pin: true` in its first lines) to have it in every prompt.",
             sentence="It can be found now, but in that turn other memories came first.",
             leads_to=self._file,
         )
-
-    @staticmethod
-    def _search_trouble(trace: TurnTrace) -> str | None:
-        outcomes = (each for each in provider_outcomes(trace) if each.get("id") == "content_search")
-        return next((str(each["status"]) for each in outcomes if each.get("status", "ok") != "ok"), None)
-
-    def _what_was_full(self, record: ReplayRecord) -> tuple[str, str]:
-        """What had no room for it, a layer that lost something or what is recalled; and the setting that gives more."""
-        assert self.turn is not None
-        lost = [note for note in cuts(self.turn.trace, record) if note["layer"] in MEMORY_LAYERS]
-        if lost:
-            each = (f"{note['source']} lost {note['tokens_dropped']} tokens, {cut_reason(note)}" for note in lost)
-            of_layer = any(note["full"] == "layer" for note in lost)
-            return "; ".join(each), CONTENT_SETTING if of_layer else WHOLE_SETTING
-        recalled = sum(piece.estimated_tokens for piece in record.kept if piece.tag is ItemTag.FOUND)
-        others = sum(
-            piece.estimated_tokens
-            for piece in record.kept
-            if piece.layer is Layer.content and piece.tag is not ItemTag.FOUND
-        )
-        direct, layer = direct_budget(record.request), layer_budget(record.request, Layer.content) - others
-        room = min(direct, layer)
-        hit = self.search.hit
-        needed = estimate_tokens(hit.text) + TOKENS_PER_LINE if hit is not None else 0
-        if recalled + needed <= room:
-            return "", ""
-        told = f"{recalled} of the {max(0, room)} tokens for what is recalled were taken by what ranked before it"
-        return told, WHOLE_SETTING if direct <= layer else CONTENT_SETTING
 
     def _add_shown(self) -> None:
         shown = self.shown
@@ -488,7 +467,7 @@ class _Walk:
             told = "It is known and can be found; only a turn that is kept can tell whether it was shown."
             self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can tell.", sentence=told)
         elif shown is not None:
-            line = quote(line_about(shown.text, self.words))
+            line = quote(line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words))
             self._add(
                 "shown to the model",
                 True,

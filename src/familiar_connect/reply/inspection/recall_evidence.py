@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from familiar_connect.context.types import ContextItem
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.index.protocols import RecallScope, Recollection
@@ -14,12 +15,19 @@ from familiar_connect.memory.index.query import content_words
 from familiar_connect.memory.maintenance.review import PendingItem, Review
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import GrepHit
-from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.text import one_line, sentences, truncate_chars
 
 MAX_WORDS = 12
 MAX_EVIDENCE = 5
 """Turns and files that are followed."""
 QUOTED_CHARS = 160
+_SPEAKER = re.compile(r"^[\s>*-]*(?:\[[^\]]{0,40}\]\s*)?(?P<name>[^\s:\[(][^:\n(]{0,60}?)(?: \([^)]{0,40}\))?:\s+")
+"""Who says a line, in front of it: after a mark of a list or a time."""
+_ASKING = re.compile(
+    r"(?:\w+, )?(?:who|whose|whom|what|which|when|where|why|how|(?:do|did|can|could) (?:i|you)|(?:tell|remind) me)\b",
+    re.IGNORECASE,
+)
+"""How a question begins that has no question mark."""
 BRIEF_CHARS = 64
 """Of what is quoted in the one sentence that is the answer."""
 
@@ -62,12 +70,14 @@ def holds_words(text: str, words: Sequence[str]) -> bool:
     return all(re.search(rf"(?<!\w){re.escape(word)}", folded) for word in words)
 
 
-def find_lines(store: MemoryStore, words: Sequence[str]) -> list[GrepHit]:
-    """A line of each memory file that holds all of *words*: the one that holds most of them."""
+def find_lines(store: MemoryStore, words: Sequence[str], own_name: str = "") -> list[GrepHit]:
+    """A line of each memory file that tells all of *words*: the one that holds most of them."""
     pattern = "|".join(re.escape(word) for word in words)
     by_path: dict[str, list[GrepHit]] = {}
     try:
         for hit in store.grep(pattern):
+            if not pick_telling_lines(hit.line_text, own_name):
+                continue
             by_path.setdefault(hit.rel_path, []).append(hit)
     except MemoryStoreError:
         return []
@@ -97,8 +107,39 @@ def line_about(text: str, words: Sequence[str]) -> str:
 
 
 def only_asks(text: str) -> bool:
-    """Whether a turn only asks: a question does not tell what it asks for."""
-    return text.rstrip().endswith("?")
+    """Whether a turn only asks: a question does not tell what it asks for, with a question mark or without."""
+    return all(map(_is_question, sentences(text) or [text]))
+
+
+def _is_question(sentence: str) -> bool:
+    said = sentence.strip().rstrip("\"'”’)*_ ")
+    return said.endswith("?") or (not said.endswith((".", "!")) and _ASKING.match(said) is not None)
+
+
+def pick_telling_lines(text: str, own_name: str) -> list[str]:
+    """The lines of *text* that tell something: no questions, and nothing that *own_name* said itself."""
+    found = []
+    for line in text.splitlines():
+        speaker = _SPEAKER.match(line)
+        is_own = speaker is not None and own_name and speaker["name"].strip().casefold() == own_name.casefold()
+        words = line[speaker.end() :] if speaker is not None else line
+        if words.strip() and not is_own and not only_asks(words):
+            found.append(line)
+    return found
+
+
+def find_told_item(items: Iterable[ContextItem], words: Sequence[str], own_name: str) -> ContextItem | None:
+    """The first of *items* that tells *words*, in a line or in two that follow each other.
+
+    What is being answered does not count, nor what the familiar said itself: it may have been wrong.
+    """
+    for item in items:
+        if item.fresh or item.role == "assistant":
+            continue
+        told = pick_telling_lines(item.text, own_name)
+        if any(holds_words("\n".join(told[at : at + 2]), words) for at in range(len(told))):
+            return item
+    return None
 
 
 def quote_turn(turn: HistoryTurn) -> str:

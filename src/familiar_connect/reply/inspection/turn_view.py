@@ -28,7 +28,7 @@ from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.prompt_diff import BlockChange, PromptBlock, diff_blocks
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import finite_number, only_mappings, provider_outcomes
+from familiar_connect.observe.trace_values import finite_number, only_mappings, provider_notes, provider_outcomes
 from familiar_connect.reply.inspection.lore_calls import LoreCall, calls_in_block, lore_calls
 from familiar_connect.reply.prompt_replay import prompt_page, replay_items
 
@@ -405,7 +405,9 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
                     start_s=span.start_s,
                     duration_s=finite_number(each.get("duration_s")) or 0.0,
                     kind="provider",
-                    trouble="" if status == "ok" else f"{status} {each.get('error') or ''}".strip(),
+                    trouble="; ".join(provider_notes(each))
+                    if status == "ok"
+                    else f"{status} {each.get('error') or ''}".strip(),
                     limit_s=finite_number(each.get("limit_s")),
                 )
 

@@ -220,21 +220,30 @@ async def test_direct_snippets_are_at_most_top_k(tmp_path: Path) -> None:
     assert found[-1].text.count("Fact") == 3
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"modality": Modality.voice},
-        {"mode": ChannelMode.imitate_voice},
-        {"modality": Modality.voice, "mode": ChannelMode.full_rp},
-    ],
-)
-async def test_on_voice_and_in_imitate_voice_there_is_the_floor_alone(changes: dict[str, Any], tmp_path: Path) -> None:
-    """No side model and no search stand between a word and its answer."""
+async def test_what_is_written_in_imitate_voice_has_the_floor_alone(tmp_path: Path) -> None:
+    """Small and fast: no side model and no search."""
     model, retriever = ScriptedModel(), FixedRetriever(a_chunk())
 
-    found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(a_filtered_question(**changes))
+    found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(
+        a_filtered_question(mode=ChannelMode.imitate_voice)
+    )
 
     assert ([c.source for c in found], model.calls, retriever.asked) == ([PEOPLE], [], [])
+
+
+@pytest.mark.parametrize("mode", ChannelMode)
+async def test_what_is_spoken_is_searched_for_without_a_model_that_picks(mode: ChannelMode, tmp_path: Path) -> None:
+    """The same memory as in writing, in few words: no side model stands between a word and its answer."""
+    model, retriever = (
+        ScriptedModel(),
+        FixedRetriever(*(a_chunk(f"The lantern number {n} was lit.") for n in range(40))),
+    )
+    provider = a_provider(tmp_path, llm_client=model, retriever=retriever)
+
+    found = await provider.contribute(a_filtered_question(modality=Modality.voice, mode=mode))
+
+    assert ([c.source for c in found], model.calls) == ([PEOPLE, FOUND], [])
+    assert found[-1].estimated_tokens <= provider_module.MAX_SPOKEN_TOKENS
 
 
 async def test_in_imitate_voice_files_are_cut_small(tmp_path: Path) -> None:

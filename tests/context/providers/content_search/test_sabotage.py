@@ -89,7 +89,8 @@ async def test_the_speakers_file_lands_whatever_the_others_do(
             stuck.free.set()
     await asyncio.sleep(0)
 
-    assert outcome.status == "ok"
+    assert "no answer within" not in (outcome.error_message or "")
+    assert (outcome.status == "ok") == (second not in SABOTAGE), outcome.error_message
     assert [c.text for c in outcome.contributions][:2] == [NOTES["discord-1"], NOTES["discord-2"]]
 
 

@@ -5,8 +5,8 @@ threads of its own, the speaker's file is waited for as long as there is time, a
 even where the provider itself is late. Tier 2, retrieval, finds what bears on the message: nothing for small talk,
 nothing that the prompt shows anyway, each piece once; it goes in as it was found. Tier 3, a side model that picks, is
 asked only where not all of that fits, or where the owner wants it. Tiers 2 and 3 share what time is left and end before
-the provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and in
-`imitate_voice` there is the floor alone.
+the provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. What is spoken is
+searched for too, with little time and no model that picks; what is written in `imitate_voice` has the floor alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -26,7 +26,9 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
+from familiar_connect.context.providers.content_search.look_around import holds_more
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
+from familiar_connect.context.providers.content_search.search_report import SearchReport
 from familiar_connect.context.providers.content_search.unfiltered import (
     TOKENS_PER_LINE,
     as_chunks,
@@ -39,12 +41,18 @@ from familiar_connect.context.providers.content_search.unfiltered import (
     with_lore_macros,
 )
 from familiar_connect.context.providers.scene.text import persona_of
-from familiar_connect.context.types import FILES_DEADLINE_S, NO_DEADLINE, ContextRequest, Contribution, Layer, Modality
-from familiar_connect.errors import MemoryStoreError
+from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
+    NO_DEADLINE,
+    ContextRequest,
+    Contribution,
+    Layer,
+    Modality,
+)
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.memory.index.protocols import Recollection, Retriever
+from familiar_connect.memory.index.protocols import Recollection, Retriever, WakingRetriever
 from familiar_connect.memory.index.query import concerns_speaker
 from familiar_connect.memory.index.relevance import (
     Hit,
@@ -82,6 +90,13 @@ RECALLED_PER_CHUNK = 15
 CHARACTER_FOLDER = "self/"
 FLOOR_DEADLINE_S = FILES_DEADLINE_S
 RETRIEVAL_DEADLINE_S = 2.0
+SPOKEN_SEARCH_S = 0.6
+"""The same between a spoken word and its answer; a search takes a few hundredths of a second."""
+MAX_SPOKEN_TOKENS = 120
+"""Of what is recalled for something spoken: a small machine reads it before it says a word."""
+WAKING_SHARE = 0.8
+"""Of the time that is left, what the first question of a process may wait for memory to be loaded, and then for the
+search itself."""
 LEAST_FILTER_S = 0.3
 """With less time than this no model is asked."""
 SPARE_S = 0.1
@@ -156,10 +171,11 @@ class ContentSearchProvider:
         try:
             await self._wait(reading, limit, "people")
             self._start_index_build()
-            found = await self._later_tiers(request, memory, floor.snapshot(), ends)
+            told = SearchReport()
+            found = await self._later_tiers(request, memory, floor.snapshot(), ends, told)
             if not floor.has_speaker:
                 await self._wait(reading, ends - loop.time(), "the speaker's file")
-            return [*floor.snapshot().contributions, *found]
+            return told.about([*floor.snapshot().contributions, *found])
         finally:
             self._floors.pop(id(request), None)
             if not reading.done():
@@ -226,31 +242,48 @@ class ContentSearchProvider:
     # Tiers 2 and 3
 
     async def _later_tiers(
-        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, ends: float
+        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, ends: float, told: SearchReport
     ) -> list[Contribution]:
         """What bears on the message besides *people*; nothing where there is the floor alone, or something fails."""
         now = asyncio.get_running_loop().time
-        if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
+        is_spoken = request.modality is Modality.voice
+        if request.mode is ChannelMode.imitate_voice and not is_spoken:
             return []
         try:
-            limit = tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2)
-            hits = await self._retrieve(request, memory, people, limit)
-            return await self._choose(request, memory, people, hits, ends - now())
+            limit = await self._wake(ends, told, SPOKEN_SEARCH_S if is_spoken else RETRIEVAL_DEADLINE_S)
+            hits = await self._retrieve(request, memory, people, limit, told)
+            return await self._choose(request, memory, people, hits, ends - now(), told)
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})
+            told.fail("error", f"the search of memory failed ({type(error).__name__})")
             return []
 
+    async def _wake(self, ends: float, told: SearchReport, usual_s: float) -> float:
+        """Wait for what searches memory, where it is not loaded yet; how long the search may take then.
+
+        The first question of a process waits as long as it can: found late is better than not remembered.
+        """
+        now = asyncio.get_running_loop().time
+        retriever, is_first = self._retriever, False
+        if isinstance(retriever, WakingRetriever):
+            is_first = not retriever.is_awake
+            told.note(await retriever.wait_until_awake((ends - now()) * WAKING_SHARE))
+        left = ends - now()
+        return left * WAKING_SHARE if is_first else tier_limit_s(usual_s, left / 2)
+
     async def _retrieve(
-        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, seconds: float
+        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, seconds: float, told: SearchReport
     ) -> list[Hit]:
         """What may bear on the message, best first, without what the prompt holds anyway."""
         if self._retriever is None or not request.utterance.strip():
             return []
         work = self._recall if _recalls(self._retriever) else self._query
         searching = work(self._retriever, request, memory, set(people.rel_paths))
-        hits = await self._in_time(searching, seconds, "retrieval") or []
+        found = await self._in_time(searching, seconds, "retrieval")
+        if found is None:
+            told.fail("timeout", f"the search of memory did not end well within {seconds:.3g} s")
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
-        hits = [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
+        hits = [with_lore_macros(hit, request) for hit in found or () if not (hit.rel_path or "").startswith(elsewhere)]
         return await off_loop(pick_worth_telling, request, hits)
 
     def _not_searched(self) -> tuple[str, ...]:
@@ -307,12 +340,20 @@ class ContentSearchProvider:
         return oldest
 
     async def _choose(
-        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, hits: list[Hit], seconds: float
+        self,
+        request: ContextRequest,
+        memory: VisibleMemory,
+        people: LookupResult,
+        hits: list[Hit],
+        seconds: float,
+        told: SearchReport,
     ) -> list[Contribution]:
         """*hits* as they are; what the side model makes of them where it is to pick, can, and does so in time."""
         spent = sum(piece.estimated_tokens for piece in people.contributions)
         room = content_budget(request) - spent
-        if self.llm_client is not None and self._is_to_filter(request, self.llm_client, hits, room, seconds):
+        if request.modality is Modality.voice:
+            room = min(room, MAX_SPOKEN_TOKENS)
+        elif self.llm_client is not None and self._is_to_filter(request, self.llm_client, hits, room, seconds, told):
             if not hits and not await self._holds_more(memory, people, seconds / 4):
                 return []
             but = {"exclude_folders": without} if (without := self._not_searched()) else {}
@@ -327,19 +368,29 @@ class ContentSearchProvider:
             chosen = await self._in_time(work, seconds, "filter")
             if chosen is not None:
                 return chosen
+            told.skip_filter("it failed or was late")
         asker = _names_of(request.author) if concerns_speaker(request.utterance) else frozenset()
         return best_hits_contribution(hits, max_tokens=min(room, direct_budget(request)), asker=asker)
 
     def _is_to_filter(
-        self, request: ContextRequest, model: SideModel, hits: Sequence[Hit], room: int, seconds: float
+        self,
+        request: ContextRequest,
+        model: SideModel,
+        hits: Sequence[Hit],
+        room: int,
+        seconds: float,
+        told: SearchReport,
     ) -> bool:
         wanted = request.settings.content_filter
         if wanted == FILTER_NEVER or (wanted == FILTER_WHEN_FULL and hits_fit(hits[:WEIGHED_FOR_FILTER], room)):
             return False
-        return self._can_filter(model, seconds)
-
-    def _can_filter(self, model: SideModel, seconds: float) -> bool:
-        return seconds >= LEAST_FILTER_S and capabilities_of(model).side_tasks
+        if not capabilities_of(model).side_tasks:
+            told.skip_filter("the model for it does no side work")
+        elif seconds < LEAST_FILTER_S:
+            told.skip_filter("there was no time left for it")
+        else:
+            return True
+        return False
 
     async def _holds_more(self, memory: VisibleMemory, people: LookupResult, seconds: float) -> bool:
         """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
@@ -349,7 +400,7 @@ class ContentSearchProvider:
         return found is not False
 
     def _looks_further(self, memory: VisibleMemory, known: set[str]) -> bool:
-        return _holds_more(memory, known, but={folder.rstrip("/") for folder in self._exclude_folders})
+        return holds_more(memory, known, but={folder.rstrip("/") for folder in self._exclude_folders})
 
     def _start_index_build(self) -> None:
         if self._index_build is None or self._build_started:
@@ -432,23 +483,6 @@ def _in_zone(hit: Hit, request: ContextRequest) -> Hit:
 def _recalls(retriever: Retriever) -> bool:
     """Whether *retriever* can also recall turns, and say when and by whom."""
     return inspect.iscoroutinefunction(getattr(type(retriever), "recall", None))
-
-
-def _holds_more(memory: VisibleMemory, known: set[str], *, but: Collection[str] = ()) -> bool:
-    """Whether *memory* holds a text besides *known*, the alias index, the character's own and the folders of *but*."""
-    for entry in memory.list_dir():
-        if entry.name == "self" or entry.name in but:
-            continue
-        if not entry.is_dir:
-            return True
-        try:
-            paths = memory.store.glob(f"{entry.name}/**/*")
-        except MemoryStoreError:
-            return True
-        others = (path for path in paths if path not in known and not path.endswith("/_aliases.json"))
-        if any(memory.exists(path) for path in others):
-            return True
-    return False
 
 
 async def _run(build: Callable[[], Awaitable[None]]) -> None:

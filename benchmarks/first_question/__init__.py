@@ -1,0 +1,1 @@
+"""What the first question of a new process finds in memory."""
