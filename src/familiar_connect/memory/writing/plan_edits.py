@@ -155,8 +155,8 @@ def find_people_left_out(store: MemoryStore, batch: Batch, plan: Plan) -> list[B
         for person in batch.roster
         if person.may_note
         and person.rel_path not in written
-        and (told := statements_of(batch, person))
-        and len(only_unwritten(_text_of(store, person.rel_path), told, person)) == len(told)
+        and (told := statements_of(batch, person, text := _text_of(store, person.rel_path)))
+        and len(only_unwritten(text, told, person)) == len(told)
     ]
 
 
