@@ -146,6 +146,11 @@ _LIFE_EVENT = any_of(
     r"|caught fire)\b"
     r"|\bgot (?:a|my|our|the) (?:\w+ )?(?:tattoo|licen[cs]e|puppy|kitten|dog|cat|keys to|results)\b"
     r"|\bfell out with\b|\bfalling out\b",
+    r"\bwe met (?:on|at|in|through|when|during|online|while)\b|\b(?:got|was|been|were) (?:bitten|hit by|struck|shot"
+    r"|stabbed|bullied)\b"
+    r"|\b(?:goes|go|went|going) to (?:\w+ )?(?:kindergarten|nursery|uni|university|college|boarding school)\b"
+    r"|\byear abroad\b"
+    r"|\bwriting (?:a|my) (?:\w+ )?(?:book|novel|thesis|memoir)\b|\binherit\w+|\bin debt\b|\bnamed after\b",
     r"\b(?:decided|decision) (?:to|on|against)\b|\bmade up my mind\b|\bput my name (?:on|down)\b|\b(?:promised"
     r"|swore) (?:my|the"
     r"|him|her|them|myself)\b|\bnamed (?:him|her|it|them|after|my|our)\b|\b(?:novel|book|manuscript|album|script"
@@ -182,6 +187,8 @@ _HEALTH = any_of(
     rf"|the"
     r"|his|her) (?:stroke|accident|surgery|operation|illness|diagnosis|fall|crash)\b|\bit was (?:his|her) heart\b"
     r"|\btests? came back (?:positive|negative)\b|\btablets? (?:every|for life|twice)\b|\bfor life\b|\bhas sugar\b",
+    r"\b(?:i|he|she|they) (?:take|takes|need|needs) (?:\w+ )?(?:pills|tablets|meds|medicine|drops|injections"
+    r"|insulin)\b",
     r"\b(?:vegan|vegetarian|veggie|pescatarian|halal|kosher|teetotal\w*)\b",
     r"\b(?:can't|cannot|mustn't|must not|don't|doesn't|do not|never|can not|not allowed to"
     r"|not supposed to) (?:\w+ )?(?:eat"
@@ -313,7 +320,8 @@ _LIKING = any_of(
     r"(?! (?:it|that|this|these|those|you|u|your|how|when|what|where|the (?:way|idea|sound|part|new)|to (?:hear"
     r"|know|see)|so|him"
     r"|her|them|all of|being)\b)",
-    r"\bi (?:really |always |never |don't |do not |didn't |used to |kinda |also |still |only |just )*(?:like|liked"
+    r"\bi(?:'ve|'d)? (?:really |always |never |don't |do not |didn't |used to |kinda |also |still |only "
+    r"|just )*(?:like|liked"
     r"|hate|hated)\b"
     r"(?! (?:it|that|this|these|those|you|u|your|how|when|what|where|everyone|everything|everybody|the (?:way|idea"
     r"|sound|part|new|fact"
@@ -353,6 +361,8 @@ _HABIT = any_of(
     r"|volleyball|golf"
     r"|badminton|rugby|cricket|hockey|keyboards?|ukulele|banjo|poker|go|clarinet|viola|trombone|harmonica|squash"
     r"|in (?:a|an|the) \w+)\b",
+    r"\b(?:i'm|been|i am|he's|she's) (?:learning|teaching myself|practising|training for) \w+|\btak(?:e|es"
+    r"|ing) (?:\w+ )?lessons\b",
     r"\bwhenever (?:i|he|she|we)\b|\b(?:my|our) (?:team|club|church|mosque|choir|gym|band|side) is\b"
     r"|\b(?:i|he|she|we|they) (?:always|usually|often|mostly|rarely|normally|only ever) (?!said|thought|knew|forget"
     r"|get|feel|say|think|wonder)[a-z]+\b"
@@ -447,7 +457,7 @@ _OCCASION = any_of(
 _OWNING = any_of(
     rf"\b(?:have|has|had|got|'ve got|'s got|own|owns|keep|keeps|adopted|getting|bought|there's|with|two"
     rf"|three) (?:[\w'-]+ ){{0,4}}?(?:{PET})\b",
-    r"\b(?:called|named)\b(?! (?:me|it|off|in|back|you|him|her|them|out|the|us|for|an? )\b)|\bname is\b|\b(?:he|she"
+    r"\b(?:called|named)\b(?! (?:me|it|off|in|back|you|him|her|them|out|the|us|for|an? )\b)|\b(?:he|she"
     r"|it) is called\b",
     r"\b(?:have|has|'ve|'s|bought|sold|selling|sell|drive|drives|inherited|wear|wears|own"
     r"|owns) (?:got )?(?:\w+ ){0,3}?(?:car|motorbike|bike|bicycle|van"

@@ -38,6 +38,8 @@ MAX_CHARS = 4_800
 MAX_SENTENCES = 20
 LEAST_WEIGHT = 3
 """A sentence that weighs less is not kept."""
+STRONG_BONUS = 2
+"""What events of a life, health and names weigh more among what is kept: where room is short, likes go first."""
 TOPIC_MESSAGES = 4
 """Messages for which "he" and "she" are still whom their speaker told of."""
 MAX_NAMES = 200
@@ -70,8 +72,10 @@ _ELIDED = re.compile(
     r"^(?:got|had|have|been|started|starting|signed|applied|bought|sold|met|quit|lost|found|grew|moved|moving|born"
     r"|working|studying|learning|told|selling|broke|came|went|going|married|engaged|allergic|scared|afraid|never|not"
     r"|used|can't|cannot|don't|turned|turning|interviewed|retired|graduated|adopted|expecting|living|live|work|failed"
-    r"|passed|finished|dropped|handed|thinking|planning|decided|hoping|saving|taking|need|no|due|diagnosed|veggie|vegan"
-    r"|vegetarian|gay|divorced|single|since|for|in|on|at|with|from|by|one|two|three|four|five|six|\d|doc|doctor|vet|who"
+    r"|passed|finished|dropped|handed|thinking|planning|decided|hoping|saving|taking|need|no|due|diagnosed|veggie"
+    r"|vegan"
+    r"|vegetarian|gay|divorced|single|since|for|in|on|at|with|from|by|one|two|three|four|five|six|\d|doc|doctor|vet"
+    r"|who"
     r"|which)\b",
     _I,
 )
@@ -133,15 +137,16 @@ class StatementReader:
         for start, end in sentence_spans(plain)[:MAX_SENTENCES]:
             cut, weight = self._weigh(plain[start:end])
             sentence = text[start : start + cut].strip(" \t,;:-—–")
-            if sentence and weight >= LEAST_WEIGHT:
+            is_kept = bool(sentence) and weight >= LEAST_WEIGHT
+            if is_kept:
                 found.append(Statement(sentence=sentence, weight=weight))
-            self._note_people(plain[start : start + cut])
+            self._note_people(plain[start : start + cut], is_kept=is_kept)
         return found
 
     def note_standing(self, text: str) -> None:
         """Learn the names of the speaker's people from what is kept of them already."""
         for line in text.splitlines()[:MAX_STANDING_LINES]:
-            self._note_people(line.partition(" said: ")[2])
+            self._note_people(line.partition(" said: ")[2], is_kept=True)
         self._since_topic = TOPIC_MESSAGES + 1
 
     def _weigh(self, sentence: str) -> tuple[int, int]:
@@ -190,7 +195,8 @@ class StatementReader:
         if not kinds:
             return LEAST_WEIGHT if first == PLAIN and not fading and not aside else 0
         lasting = sum(LASTING[kind][0] for kind in kinds)
-        return lasting + min(first, 1) + subject - fading - aside // 2
+        weight = lasting + min(first, 1) + subject - fading - aside // 2
+        return weight + STRONG_BONUS if weight >= LEAST_WEIGHT and kinds & STRONG else weight
 
     def _standing(self, clause: str) -> int | None:
         """How sure it is that *clause* is about its speaker or one of theirs; None: it is about somebody else."""
@@ -222,14 +228,17 @@ class StatementReader:
             return 0 if self._is_alone or self._since_topic <= 1 else -1
         return -2
 
-    def _note_people(self, sentence: str) -> None:
-        """Remember the names that *sentence* gives to people."""
-        names = [
-            found["name"] for found in _NAMED.finditer(sentence) if not _PLACE_BEFORE.search(sentence[: found.start()])
-        ]
-        names += [found["name"] for found in _NAMED_BY_KIN.finditer(sentence)]
-        if (bare := _BARE_NAME.search(sentence)) is not None:
-            names.append(bare["name"])
+    def _note_people(self, sentence: str, *, is_kept: bool) -> None:
+        """Remember the names that *sentence* gives to people: to family, and in what is kept to anyone."""
+        names = [found["name"] for found in _NAMED_BY_KIN.finditer(sentence)]
+        if is_kept:
+            names += [
+                found["name"]
+                for found in _NAMED.finditer(sentence)
+                if not _PLACE_BEFORE.search(sentence[: found.start()])
+            ]
+            if (bare := _BARE_NAME.search(sentence)) is not None:
+                names.append(bare["name"])
         for name in names:
             folded = name.casefold()
             if folded not in _NO_NAME and folded not in self._others and len(self._people) < MAX_NAMES:

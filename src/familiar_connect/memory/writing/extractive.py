@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.versioning.provenance import part_hash
+from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.statements import StatementReader, weigh_line
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.markdown_sections import bullets_under, with_bullets
@@ -66,7 +67,16 @@ def statements_of(batch: Batch, person: BatchParticipant, standing: str = "") ->
             for statement in reader.read(without_fake_notes(turn.actual_words)):
                 quote = quotable(statement.sentence)
                 found.setdefault(quote.casefold().rstrip(".!"), SelfStatement(turn_id=turn.id, sentence=quote))
-    return list(found.values())
+    return _standing_statements(list(found.values()))
+
+
+def _standing_statements(told: Sequence[SelfStatement]) -> list[SelfStatement]:
+    """*told* without what is taken back further on."""
+    return [
+        each
+        for at, each in enumerate(told)
+        if not any(replaces(later.sentence, each.sentence) for later in told[at + 1 :])
+    ]
 
 
 def with_statements(
@@ -109,8 +119,8 @@ def _person(batch: Batch, person: BatchParticipant, before: str | None) -> Extra
 def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> str:
     """*text* with those of *lines* in its list that weigh enough for a place there, of equals the newest."""
     present = bullets_under(text, heading)
-    said = {_words(line) for line in present}
-    every = [*present, *(line for line in lines if _words(line) not in said)]
+    said = {words_of_quote(line) for line in present}
+    every = [*present, *(line for line in lines if words_of_quote(line) not in said)]
     if len(every) <= most:
         return with_bullets(text, heading, every[len(present) :])
     ranked = sorted(range(len(every)), key=lambda at: (-weigh_quote(every[at]), -at))[:most]
@@ -119,10 +129,10 @@ def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> st
 
 def weigh_quote(line: str) -> int:
     """What a line of a list of quotes weighs."""
-    return weigh_line(_words(line))
+    return weigh_line(words_of_quote(line))
 
 
-def _words(line: str) -> str:
+def words_of_quote(line: str) -> str:
     """A quote without who said it when."""
     return line.partition(" said: ")[2] or line
 
