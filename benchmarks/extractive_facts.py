@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from familiar_connect.memory.writing.self_statements import find_self_statements
+from familiar_connect.memory.weighing.statements import find_self_statements
 
 SENTENCES = Path(__file__).parent.parent / "tests" / "fixtures" / "self_statements.jsonl"
 BAR = 0.9

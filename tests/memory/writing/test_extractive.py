@@ -13,7 +13,7 @@ from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writer import MemoryWriter
-from familiar_connect.memory.writing.extractive import LIST_LINES
+from familiar_connect.memory.writing.extractive import ABOUT_LINES, SAID_LINES
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from tests.fakes.writer_setup import ALICE, BOB, CONVERSATION, EVENING, WriterSetup
 
@@ -85,19 +85,19 @@ async def test_later_passes_add_and_do_not_repeat(tmp_path: Path) -> None:
     ]
 
 
-async def test_lists_stay_bounded_and_keep_what_tells_most(tmp_path: Path) -> None:
-    """The least telling lines go, into the archive beside the file."""
+async def test_lists_stay_bounded_and_keep_what_weighs_most(tmp_path: Path) -> None:
+    """The lines that weigh least go, into the archive beside the file."""
     table = WriterSetup(tmp_path)
     table.say((ALICE, "I decided to marry my partner Tom on June 3, and I will always remember it."))
-    for block in range(8):
-        table.say(*[(ALICE, f"I saw bird number {block * 10 + n} flying past.") for n in range(10)])
+    for block in range(3):
+        table.say(*[(ALICE, f"I like record number {block * 70 + n} of my shelf.") for n in range(70)])
         await small(table).run()
     person = bullets_under(table.read("people/discord-1.md"), "What they said about themselves")
 
-    assert len(person) == LIST_LINES
-    assert len(bullets_under(table.read(SESSION), "What was said")) <= LIST_LINES
+    assert len(person) == ABOUT_LINES
+    assert len(bullets_under(table.read(SESSION), "What was said")) <= SAID_LINES
     assert "June 3" in person[0]
-    assert "bird number" in table.read("people/discord-1.archive.md")
+    assert "record number" in table.read("people/discord-1.archive.md")
 
 
 async def test_what_the_owner_wrote_stays(tmp_path: Path) -> None:

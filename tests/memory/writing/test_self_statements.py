@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.extractive_facts import BAR, read_sentences, score_sentences
-from familiar_connect.memory.writing.self_statements import find_self_statements
+from familiar_connect.memory.weighing.statements import find_self_statements
 
 
 @pytest.mark.parametrize("tuned", [True, False])

@@ -14,7 +14,13 @@ from familiar_connect.memory.archives import archive_path
 from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.apply import text_hash
-from familiar_connect.memory.writing.extractive import ABOUT_HEADING, LIST_LINES, SAID_HEADING, weigh_quote
+from familiar_connect.memory.writing.extractive import (
+    ABOUT_HEADING,
+    ABOUT_LINES,
+    SAID_HEADING,
+    SAID_LINES,
+    weigh_quote,
+)
 from familiar_connect.memory.writing.line_units import LineUnit, split_units, unit_key
 from familiar_connect.memory.writing.plan import LineRemoval, PlannedWrite
 from familiar_connect.memory.writing.rewrite import OurLines, is_ours, without_units
@@ -99,13 +105,13 @@ def _long_lists(units: Sequence[LineUnit]) -> dict[str, list[LineUnit]]:
 def _list_limits() -> dict[str, int]:
     return {
         unit_key(SESSIONS_HEADING): MAX_SESSION_LINKS,
-        unit_key(SAID_HEADING): LIST_LINES,
-        unit_key(ABOUT_HEADING): LIST_LINES,
+        unit_key(SAID_HEADING): SAID_LINES,
+        unit_key(ABOUT_HEADING): ABOUT_LINES,
     }
 
 
 def _list_overflow(units: Sequence[LineUnit], ages: Mapping[str, int]) -> list[LineUnit]:
-    """Bullets of ours that a list has no room for: the oldest sessions, the least telling quotes."""
+    """Bullets of ours that a list has no room for: the oldest sessions, the quotes that weigh least."""
     found: list[LineUnit] = []
     for section, bullets in _long_lists(units).items():
         movable = [unit for unit in bullets if unit.key in ages]

@@ -1,51 +1,34 @@
 """Extractive notes: memory for models too small to write it, and the floor under what the others write.
 
-Nothing is invented. A session file says where and who, and quotes the most telling sentences; a people
-file quotes the facts the person told about themselves, with the date. Later passes add to the same lists;
-of a full list the least telling lines make room, the older first: `archiving` moves them.
+Nothing is invented. A session file says where and who, and quotes what was said that lasts; a people
+file quotes the facts the person told about themselves and their people, with the date. `weighing` says what lasts.
+Later passes add to the same lists; of a full list the lines that weigh least make room, the older first: `archiving`
+moves them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.versioning.provenance import part_hash
-from familiar_connect.memory.writing.attribution import telling_words
+from familiar_connect.memory.weighing.answers import replaces
+from familiar_connect.memory.weighing.statements import StatementReader, weigh_line
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.markdown_sections import bullets_under, with_bullets
-from familiar_connect.memory.writing.self_statements import find_self_statements
 from familiar_connect.support.system_notes import without_fake_notes
-from familiar_connect.support.text import one_line, sentences, truncate_chars
+from familiar_connect.support.text import one_line, truncate_chars
 
 SAID_HEADING = "What was said"
 PRESENT_HEADING = "Who was there"
 ABOUT_HEADING = "What they said about themselves"
-LIST_LINES = 40
-"""Quotes that a list in a file may have."""
+SAID_LINES = 40
+"""Quotes that the list of a session may have."""
+ABOUT_LINES = 200
+"""Quotes that the list of a person may have: years of facts, where small talk is not kept."""
 MAX_LINES_PER_PASS = 14
 MAX_LINE_CHARS = 240
-MAX_SENTENCES_PER_TURN = 20
-
-_SELF = re.compile(
-    r"\b(?:i|i'm|i’m|i've|i’ve|i'll|i'd|my|mine|me|we|we're|our|us|ich|mein|meine|wir|je|j'ai|mon|ma|mes|nous|yo|mi|"
-    r"mis|soy|tengo|estoy|я|мой|моя|мы)\b|[私僕俺我나저]",
-    re.IGNORECASE,
-)
-_WEIGHTY = re.compile(
-    r"\b(?:name|call(?:ed)?|loves?|likes?|hates?|prefer|favou?rite|live[ds]?|from|works?|job|study|school|birthday|"
-    r"born|married|family|mother|father|mom|mum|dad|sister|brother|wife|husband|partner|son|daughter|kids?|dog|cat|"
-    r"allergic|remember|promised?|decided?|plan(?:ned|s)?|going to|tomorrow|next|moving|moved|bought|started|"
-    r"finished|won|lost|sick|died|never|always|learn(?:ed|ing)?|afraid|proud|dream|hope)\b",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
-_FILLER = re.compile(
-    r"^(?:hi|hey|hello|ok|okay|yes|no|thanks|thank you|lol|haha|bye|good (?:morning|night))\b[^a-z]*$", re.I
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +56,27 @@ class SelfStatement:
     sentence: str
 
 
-def statements_of(batch: Batch, person: BatchParticipant) -> list[SelfStatement]:
-    """What *person* told about themselves in *batch*, each thing once."""
+def statements_of(batch: Batch, person: BatchParticipant, standing: str = "") -> list[SelfStatement]:
+    """What *person*, whose file says *standing*, told about themselves and their people in *batch*, each thing once."""
     found: dict[str, SelfStatement] = {}
+    others = [name for other in batch.roster if other is not person for name in other.names]
+    reader = StatementReader(others=others, is_alone=len(batch.roster) == 1)
+    reader.note_standing(standing)
     for turn in batch.turns:
         if batch.participant(turn) is person:
-            for sentence in find_self_statements(without_fake_notes(turn.actual_words)):
-                quote = quotable(sentence)
+            for statement in reader.read(without_fake_notes(turn.actual_words)):
+                quote = quotable(statement.sentence)
                 found.setdefault(quote.casefold().rstrip(".!"), SelfStatement(turn_id=turn.id, sentence=quote))
-    return list(found.values())
+    return _standing_statements(list(found.values()))
+
+
+def _standing_statements(told: Sequence[SelfStatement]) -> list[SelfStatement]:
+    """*told* without what is taken back further on."""
+    return [
+        each
+        for at, each in enumerate(told)
+        if not any(replaces(later.sentence, each.sentence) for later in told[at + 1 :])
+    ]
 
 
 def with_statements(
@@ -90,7 +85,7 @@ def with_statements(
     """A person's file with quotes of what they *told* in its list, and the turn behind each."""
     day = batch.slot.day.isoformat()
     lines = {f"{day}, {person.label} said: {each.sentence}": (each.turn_id,) for each in told}
-    return (_with_quotes(text, ABOUT_HEADING, lines) if lines else text), _sources(lines)
+    return (_with_quotes(text, ABOUT_HEADING, lines, ABOUT_LINES) if lines else text), _sources(lines)
 
 
 def extract_files(batch: Batch, current: Callable[[str], str | None]) -> list[ExtractedFile]:
@@ -111,31 +106,33 @@ def _session(batch: Batch, quotes: Sequence[_Quote], before: str | None) -> Extr
         text = with_bullets(text, "Context", batch.contexts)
     if batch.roster:
         text = with_bullets(text, PRESENT_HEADING, [person.label for person in batch.roster])
-    text = _with_quotes(text, SAID_HEADING, lines)
+    text = _with_quotes(text, SAID_HEADING, lines, SAID_LINES)
     return ExtractedFile(rel_path=batch.slot.rel_path, text=text, sources=_sources(lines))
 
 
 def _person(batch: Batch, person: BatchParticipant, before: str | None) -> ExtractedFile:
     text = before if before and before.strip() else f"# {person.label}\n"
-    text, sources = with_statements(text, batch, person, statements_of(batch, person))
+    text, sources = with_statements(text, batch, person, statements_of(batch, person, text))
     return ExtractedFile(rel_path=person.rel_path, text=text, sources=sources)
 
 
-def _with_quotes(text: str, heading: str, lines: Iterable[str]) -> str:
-    """*text* with those of *lines* in its list that tell enough for a place there, of equals the newest."""
+def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> str:
+    """*text* with those of *lines* in its list that weigh enough for a place there, of equals the newest."""
     present = bullets_under(text, heading)
-    said = {_words(line) for line in present}
-    every = [*present, *(line for line in lines if _words(line) not in said)]
-    ranked = sorted(range(len(every)), key=lambda at: (-weigh_quote(every[at]), -at))[:LIST_LINES]
+    said = {words_of_quote(line) for line in present}
+    every = [*present, *(line for line in lines if words_of_quote(line) not in said)]
+    if len(every) <= most:
+        return with_bullets(text, heading, every[len(present) :])
+    ranked = sorted(range(len(every)), key=lambda at: (-weigh_quote(every[at]), -at))[:most]
     return with_bullets(text, heading, [every[at] for at in sorted(ranked) if at >= len(present)])
 
 
 def weigh_quote(line: str) -> int:
-    """How much a line of a list of quotes tells."""
-    return weight_of(_words(line))
+    """What a line of a list of quotes weighs."""
+    return weigh_line(words_of_quote(line))
 
 
-def _words(line: str) -> str:
+def words_of_quote(line: str) -> str:
     """A quote without who said it when."""
     return line.partition(" said: ")[2] or line
 
@@ -146,17 +143,16 @@ def _sources(lines: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]
 
 def _quotes(batch: Batch) -> Iterable[_Quote]:
     seen: set[tuple[str, str]] = set()
+    readers = {person.slug: StatementReader(is_about_anyone=True) for person in batch.roster}
     for turn in batch.turns:
         person = batch.participant(turn)
         if person is None:
             continue
-        spoken = turn.actual_words[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
-        for sentence in sentences(spoken)[:MAX_SENTENCES_PER_TURN]:
-            quote = quotable(sentence)
-            weight = weight_of(quote)
-            if weight > 0 and (person.slug, quote.casefold()) not in seen:
+        for statement in readers[person.slug].read(without_fake_notes(turn.actual_words)):
+            quote = quotable(statement.sentence)
+            if (person.slug, quote.casefold()) not in seen:
                 seen.add((person.slug, quote.casefold()))
-                yield _Quote(turn, person, quote, weight)
+                yield _Quote(turn, person, quote, statement.weight)
 
 
 def quotable(sentence: str) -> str:
@@ -164,15 +160,3 @@ def quotable(sentence: str) -> str:
     clean = "".join(character for character in one_line(sentence) if character.isprintable())
     clean = clean.replace("](", "] (").replace("<!--", "< !--")
     return truncate_chars(clean, MAX_LINE_CHARS)
-
-
-def weight_of(sentence: str) -> int:
-    """How much a sentence tells about people and plans; 0: nothing worth keeping."""
-    telling = len(telling_words(sentence))
-    states_fact = bool(find_self_statements(sentence))
-    if (telling < 2 and not states_fact) or sentence.rstrip().endswith(("?", "？")) or _FILLER.match(sentence.strip()):
-        return 0
-    weighty = len(_WEIGHTY.findall(sentence))
-    personal = bool(_SELF.search(sentence))
-    facts = bool(_NUMBER.search(sentence)) + bool(_NAME.search(sentence))
-    return 3 * weighty + 2 * personal + 2 * facts + 2 * states_fact + min(telling, 8) // 4

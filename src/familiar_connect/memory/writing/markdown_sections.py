@@ -90,3 +90,13 @@ def without_sections(text: str, names: Iterable[str]) -> str:
         while (place := find_section(lines, name)) is not None:
             del lines[place[0] : place[1]]
     return "\n".join(lines)
+
+
+def link_text(label: str) -> str:
+    """*label* as it may stand in the brackets of a link."""
+    return "".join(character for character in label if character not in "[]()<>`") or "somebody"
+
+
+def link_target(link: str) -> str:
+    """What a link bullet points at, as it stands in Markdown; the bullet itself when it is no link."""
+    return link[link.index("](") :] if "](" in link else link

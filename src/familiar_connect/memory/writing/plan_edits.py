@@ -25,11 +25,14 @@ from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED, SESSIONS_HEADING, fit_file
 from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
+from familiar_connect.memory.writing.corrections import remove_replaced
 from familiar_connect.memory.writing.extractive import extract_files, statements_of, with_statements
 from familiar_connect.memory.writing.grounding import GroundingCheck, keep_supported, only_unwritten
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
     has_section,
+    link_target,
+    link_text,
     with_bullets,
     without_sections,
 )
@@ -155,8 +158,8 @@ def find_people_left_out(store: MemoryStore, batch: Batch, plan: Plan) -> list[B
         for person in batch.roster
         if person.may_note
         and person.rel_path not in written
-        and (told := statements_of(batch, person))
-        and len(only_unwritten(_text_of(store, person.rel_path), told, person)) == len(told)
+        and (told := statements_of(batch, person, text := _text_of(store, person.rel_path)))
+        and len(only_unwritten(text, told, person)) == len(told)
     ]
 
 
@@ -173,19 +176,33 @@ def plan_from_transcript(store: MemoryStore, batch: Batch, run: WriterRun) -> Pl
     refused: list[RefusedEdit] = []
     drafts: dict[str, _Draft] = {}
 
+    removals: dict[str, RewriteResult] = {}
+
     def current(rel_path: str) -> str | None:
         try:
-            befores[rel_path] = store.read_if_present(rel_path)
+            befores[rel_path] = before = store.read_if_present(rel_path)
         except MemoryStoreError as error:
             refused.append(RefusedEdit(name=rel_path, reason=f"the file that stands there cannot be read: {error}"))
-        return befores.get(rel_path)
+            return None
+        person = next((person for person in batch.roster if person.rel_path == rel_path), None)
+        if person is None or not before:
+            return before
+        told = statements_of(batch, person, before)
+        removals[rel_path] = remove_replaced(before, batch, told, _ours(store, rel_path, before))
+        return removals[rel_path].text
 
     for found in extract_files(batch, current):
         if len(drafts) >= MAX_FILES:
             refused.append(RefusedEdit(name=found.rel_path, reason=f"one pass writes at most {MAX_FILES} files"))
         elif found.rel_path in befores:
+            gone = removals.get(found.rel_path, RewriteResult(text=""))
             drafts[found.rel_path] = _Draft(
-                rel_path=found.rel_path, text=found.text, before=befores[found.rel_path], sources=found.sources
+                rel_path=found.rel_path,
+                text=found.text,
+                before=befores[found.rel_path],
+                sources=found.sources,
+                removed=gone.removed,
+                contested=gone.contested,
             )
     return _plan(store, batch, drafts, refused, SourceFinder(batch), run)
 
@@ -276,7 +293,7 @@ def _add_floor(
     refused: list[RefusedEdit],
 ) -> None:
     """Quote in a person's file what they told about themselves and the model left out."""
-    told = statements_of(batch, person)
+    told = statements_of(batch, person, _text_of(store, person.rel_path))
     if not told:
         return
     draft = drafts.get(person.rel_path)
@@ -288,7 +305,10 @@ def _add_floor(
             refused.append(RefusedEdit(name=person.rel_path, reason=reason))
             return
         text = before if before and before.strip() else f"# {person.label}\n"
-        draft = _Draft(rel_path=person.rel_path, text=text, before=before)
+        gone = remove_replaced(text, batch, told, _ours(store, person.rel_path, before))
+        draft = _Draft(
+            rel_path=person.rel_path, text=gone.text, before=before, removed=gone.removed, contested=gone.contested
+        )
     missing = only_unwritten(draft.text, told, person)
     text, sources = with_statements(draft.text, batch, person, missing)
     if text != draft.before:
@@ -435,37 +455,28 @@ def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[s
     session = batch.slot.rel_path
     if draft.rel_path == session:
         links = [*bullets_under(before, LINKS_HEADING), *_session_links(store, batch, drafts)]
-        return with_bullets(text, LINKS_HEADING, [link for link in links if _target(link) not in text])
+        return with_bullets(text, LINKS_HEADING, [link for link in links if link_target(link) not in text])
     person = next((person for person in batch.roster if person.rel_path == draft.rel_path), None)
     if person is not None:
         text = with_bullets(text, ALIASES_HEADING, [*bullets_under(before, ALIASES_HEADING), *aliases_to_list(person)])
     links = bullets_under(before, SESSIONS_HEADING)
     if session in drafts or store.exists(session):
         links.append(f"[{batch.slot.title}](../{session})")
-    return with_bullets(text, SESSIONS_HEADING, [link for link in links if _target(link) not in text])
+    return with_bullets(text, SESSIONS_HEADING, [link for link in links if link_target(link) not in text])
 
 
 def _session_links(store: MemoryStore, batch: Batch, drafts: Mapping[str, _Draft]) -> list[str]:
     people = [
-        f"[{_link_text(person.label)}](../{person.rel_path})"
+        f"[{link_text(person.label)}](../{person.rel_path})"
         for person in batch.roster
         if person.rel_path in drafts or store.exists(person.rel_path)
     ]
     topics = [
-        f"[{_link_text(document_title(draft.text) or PurePosixPath(path).stem)}](../{path})"
+        f"[{link_text(document_title(draft.text) or PurePosixPath(path).stem)}](../{path})"
         for path, draft in drafts.items()
         if path.startswith("topics/")
     ]
     return [*people, *topics]
-
-
-def _link_text(label: str) -> str:
-    return "".join(character for character in label if character not in "[]()<>`") or "somebody"
-
-
-def _target(link: str) -> str:
-    """What a link bullet points at, as it stands in Markdown; the bullet itself when it is no link."""
-    return link[link.index("](") :] if "](" in link else link
 
 
 def _planned(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from familiar_connect.context.providers.history.extractive_summary import MAX_LINES, extract_summary, latest_words
+from familiar_connect.context.providers.history.extractive_summary import MAX_CHARS, extract_summary, tell_elsewhere
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from tests.fakes.context import ADA, BO
@@ -16,32 +16,46 @@ def said(content: str, author: Author | None = ADA) -> HistoryTurn:
     return HistoryTurn(1, NOON, "user" if author else "assistant", author, content)
 
 
-def test_what_was_told_and_decided_is_kept_in_peoples_words() -> None:
-    """Greetings, questions and the familiar's own words are not."""
-    turns = [said("Hello!"), said("How are you?"), said("I love my cat.", None), said("The Gulls lost again. Ok.", BO)]
+def test_what_lasts_is_kept_in_peoples_words() -> None:
+    """Greetings, questions, small talk and the familiar's own words are not."""
+    turns = [
+        said("Hello!"),
+        said("How are you?"),
+        said("I love my cat.", None),
+        said("My sister died in 2019. Ok.", BO),
+        said("I hate Mondays"),
+        said("my wifi is down again", BO),
+        said("Jonas proposed"),
+        said("I said yes"),
+    ]
 
-    assert extract_summary("", turns) == "Bo said: The Gulls lost again."
-
-
-def test_what_people_state_about_themselves_is_left_to_their_files() -> None:
-    """A prompt that shows both would tell it twice."""
-    turns = [said("My cat is called Fig. The match is tomorrow, they started late.", BO), said("I love tea.")]
-
-    assert extract_summary("", turns) == "Bo said: The match is tomorrow, they started late."
+    assert (
+        extract_summary("", turns) == "Bo said: My sister died in 2019.\nAda said: Jonas proposed\nAda said: I said yes"
+    )
 
 
 def test_earlier_lines_are_carried_on() -> None:
-    """Each once, and the most telling stay when there are too many."""
-    previous = "Ada said: The harbour is closed next week."
-    many = [said(f"The race number {n} started and was lost in 19{n:02}.") for n in range(30)]
+    """Each once, and those that weigh most stay when there are too many."""
+    previous = "Ada said: I moved to Graz in May."
+    many = [said(f"I like record number {n} of my shelf.") for n in range(200)]
+    full = extract_summary(previous, many, max_lines=20)
 
-    assert extract_summary(previous, [said("The harbour is closed next week.")]) == previous
-    assert len(extract_summary(previous, many).splitlines()) == MAX_LINES
+    assert extract_summary(previous, [said("I moved to Graz in May.")]) == previous
+    assert full.startswith(previous)
+    assert len(full.splitlines()) == 20
+    assert len(extract_summary(previous, many, max_lines=200)) <= MAX_CHARS
 
 
-def test_news_are_the_last_thing_said() -> None:
-    """By a person; nothing said, nothing told."""
+def test_news_are_what_weighs_most() -> None:
+    """The newest of equals."""
+    turns = [said("I got the job"), said("She is pregnant"), said("the bus is late", BO)]
+
+    assert tell_elsewhere(turns) == "Meanwhile, in another channel, Ada said: I got the job"
+
+
+def test_news_are_the_last_words_where_nothing_weighs_anything() -> None:
+    """Of a person; nothing said, nothing told."""
     turns = [said("first"), said("the last\nword", BO), said("hm", None)]
 
-    assert latest_words(turns) == "Meanwhile, in another channel, Bo said: the last word"
-    assert latest_words([said("hm", None)]) == ""
+    assert tell_elsewhere(turns) == "Meanwhile, in another channel, Bo said: the last word"
+    assert tell_elsewhere([said("hm", None)]) == ""

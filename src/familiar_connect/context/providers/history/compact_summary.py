@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 
 from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.providers.history.extractive_summary import MAX_CHARS as MAX_SUMMARY_CHARS
 from familiar_connect.context.providers.history.extractive_summary import extract_summary
 from familiar_connect.context.providers.history.refresh import transcript_lines
 from familiar_connect.errors import HistoryError
@@ -22,7 +23,6 @@ from familiar_connect.support.text import one_line, truncate_chars
 TIMEOUT_S = 60.0
 MAX_CHARS = 24_000
 """Characters of a dialogue that are read, the newest."""
-MAX_SUMMARY_CHARS = 3_500
 LAST_LINES = 4
 LINE_CHARS = 200
 

@@ -16,8 +16,10 @@ from datetime import UTC, tzinfo
 from familiar_connect.audience import Audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.providers.history.extractive_summary import extract_summary, latest_words
+from familiar_connect.context.providers.history.extractive_summary import extract_summary, tell_elsewhere
 from familiar_connect.context.providers.history.paragraphs import (
+    MAX_CONDENSED_CHARS,
+    MAX_PARAGRAPH_CHARS,
     append_paragraph,
     build_paragraph,
     join_condensed,
@@ -38,7 +40,7 @@ logger = logging.getLogger(__name__)
 MAX_STEPS = 50
 """Steps of one flight; the rest of a very long backlog waits for the next turn."""
 MAX_TURN_CHARS = 4_000
-PARAGRAPH_LINES = 3
+PARAGRAPH_LINES = 5
 """Sentences that a paragraph holds where no model writes it."""
 
 _KINDS = {
@@ -135,7 +137,7 @@ class SummaryRefresher:
             if not told:
                 return None
         else:
-            told = await off_loop(extract_summary, "", turns, max_lines=PARAGRAPH_LINES)
+            told = await off_loop(extract_summary, "", turns, max_lines=PARAGRAPH_LINES, max_chars=MAX_PARAGRAPH_CHARS)
         return await self._condensed(append_paragraph(previous, build_paragraph(told, turns, self._zone)))
 
     async def _condensed(self, summary: str) -> str:
@@ -146,7 +148,9 @@ class SummaryRefresher:
         if capabilities_of(self.llm_client).side_tasks:
             short = await self._ask(condense_prompt(older), "condensing the summary")
         else:
-            short = await off_loop(extract_summary, "\n".join(older), (), max_lines=PARAGRAPH_LINES)
+            short = await off_loop(
+                extract_summary, "\n".join(older), (), max_lines=PARAGRAPH_LINES, max_chars=MAX_CONDENSED_CHARS
+            )
         return join_condensed(short, older, recent)
 
     async def _refresh_cross_channel(self, familiar_id: str, viewer: ChannelMode, other: OtherChannelInfo) -> None:
@@ -187,7 +191,7 @@ class SummaryRefresher:
         if not turns:
             return previous
         if not capabilities_of(self.llm_client).side_tasks:
-            return latest_words(turns) or None
+            return tell_elsewhere(turns) or None
         return await self._ask(cross_channel_prompt(viewer, other, turns, previous), "cross-channel summary") or None
 
     def _bounded(self, turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:

@@ -1,162 +1,18 @@
-"""Which sentences of a message are facts their speaker tells about themselves, by rules alone.
-
-Kept is what somebody states in plain words about themselves, their family, pets, work, places, likes and plans, with
-negations and corrections. Requests, questions, commands, passing remarks ("I see"), talk about others, hypotheticals,
-jokes, quotes, pasted lines, code, lyrics and played actions are not. The rules know English best; of other languages
-they know how a sentence about oneself begins. `benchmarks/extractive_facts.py` measures them.
-"""
+"""Whether a clause in the first person states something of its speaker, judged by its form alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from familiar_connect.support.text import sentence_spans
-
-MAX_CHARS = 4_800
-"""How much of one message is read."""
-MAX_SENTENCES = 20
-MAX_CLAUSE_CHARS = 300
+from familiar_connect.memory.weighing.clauses import IMPERATIVE
+from familiar_connect.memory.weighing.lasting_words import PET as _PET
+from familiar_connect.memory.weighing.lasting_words import RELATION as _RELATION
+from familiar_connect.memory.weighing.lasting_words import any_of
 
 _I = re.IGNORECASE
 
-
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), _I)
-
-
-# What was typed but is not the speaker's own plain word; masked by characters that match nothing.
-
-_MASK = "\u25a1"
-_FOREIGN = (
-    re.compile(r"```.*?(?:```|\Z)", re.DOTALL),
-    re.compile(r"`[^`\n]{1,300}`"),
-    re.compile(r"^[ \t]{0,8}>.*$", re.MULTILINE),
-    re.compile(r"[♪♫][^\n]*"),
-    re.compile(r"\(\([^()\n]{0,600}\)\)"),
-    re.compile(r"(?<![\w*])\*{1,2}[^*\s][^*\n]{0,600}\*{1,2}"),
-    re.compile(r"(?<!\w)_[^_\n]{2,600}_(?!\w)"),
-    re.compile(r"\b(?:https?://|www\.)\S+"),
-    re.compile(r"^'[^'\n]{6,300}'(?=\W)", re.MULTILINE),
-    re.compile(r"[\"“„«][^\"”“»\n]{0,600}[\"”“»]"),
-)
-_PASTED_LINE = _any(
-    r"^\s*\[?\(?\d{1,2}:\d\d",
-    r"^\s*\[[^\]\n]{0,20}\d[^\]\n]{0,20}\]",
-    r"^\s*<[\w .-]{1,40}>",
-    r"^\s*[/!$#\\.@]\w",
-    r"^\s*(?:sudo|apt|pip|npm|git|cd|ls|curl|docker|import|def|class|select|insert|const|let \w+ =|var"
-    r"|traceback)\b(?!')",
-    r"(?:;|\{|\}|\(\)|\);|=>|->)\s*$",
-    r"\w\s*(?:==?|\+=|:=)\s*[\w\"'\[{(]",
-    r"^\s*(?:from|to|subject|date|sent|cc|re|fwd?):\s",
-    r"\b(?:na[ -]na|la[ -]la|who?a+[ -]oh?|oh[ -]oh|ooh+|shalala|yeah yeah yeah)\b",
-)
-_LABELLED = re.compile(r"^\s*(?P<label>[^\n:,.!?]{1,40}):\s")
-_STATES = re.compile(r"\b(?:is|was|are|were)\b|\w's\b", _I)
-"""In a label that is a sentence of its own, not somebody's name."""
-_CONTINUES = re.compile(
-    r"^(?:his|her|its|their) names? (?:is|are|was)\b|^(?:he|she|it|they)(?:'s|'re| is| are| was| were)\b", _I
-)
-"""More about somebody of whom the sentence before told."""
-_OWN_LABEL = _any(
-    r"^(?:a |one |some |quick |small |little |fun |my |about )*(?:correction|edit|update|facts?|p\.?s\.?|btw|note"
-    r"|fyi|me"
-    r"|myself|reminder|news|good news|bad news|intro|confession|also|tbh|anyway|so|well|story)$",
-    r"^(?:i|i'm|im|my|we|our|let me introduce)\b(?!.*\b(?:said|says|wrote|told|goes|asked)$)",
-)
-
-# Sentences and clauses
-
-_HYPOTHETICAL = _any(
-    r"\b(?:once upon a time|in (?:the|this|that|my|a|our) (?:games?|dreams?|story|scene|campaign|role ?play|rp"
-    r"|movie|scenario|world))\b",
-    r"^\W*(?:\w+,? )?(?:if|imagine|suppose|supposing|pretend|assume|assuming|what if|let'?s (?:say|pretend)|say i)\b",
-    r"\b(?:i wish|if only|as if i|if i (?:were|was|had))\b",
-    r"^\W*(?:maybe|perhaps) (?:i|we) (?:should|could|will|can|might)",
-)
-_JOKE = _any(
-    r"\b(?:jk|j/k|just kidding|only joking|yeah,? right|literally|as if|lmao+|lmfao|rofl)\b",
-    r"\b(?:ha){2,}h?\b|\blol\b|😂|🤣|(?:^|\s)/[sj]\s*$",
-    r"\b(?:[mbz]illions? (?:of |brain|times)|eat a horse|queen of england|kill me)\b",
-)
-_QUESTION = _any(
-    r"^(?:who|whom|whose|why|which|what'?s|where'?s|who'?s|how'?s)\b",
-    r"^(?:what|how|where|when)\b(?! (?:a|an|i|we|my)\b)|^(?:what|how|where) (?:i|my|we)\b",
-    r"^(?:what|how) (?:about|else)\b",
-    r"^(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has|had|don'?t|doesn'?t"
-    r"|didn'?t"
-    r"|isn'?t|aren'?t|won'?t|wouldn'?t|can'?t|couldn'?t|haven'?t|shouldn'?t) (?:i|you|u|we|he|she|they|it|my|your"
-    r"|the|this"
-    r"|that|these|there|any(?:one|body)|some(?:one|body)|people)\b",
-    r"^and you\b|^you\W*$|^remember\W*$|^right\W*$|^any (?:ideas?|tips|advice|thoughts)\b|^wanna\b|^ready\b"
-    r"|^got any\b",
-)
-_IMPERATIVE = _any(
-    r"^(?:please|pls|plz|kindly|just|now|then|don'?t|do not|never)* ?(?:please )?(?:tell|give|show|write|help"
-    r"|remind|explain"
-    r"|let|let'?s|translate|summari[sz]e|make|send|read|sing|draw|describe|list|find|play|stop|forget|remember"
-    r"|guess|listen"
-    r"|look|check|come|wait|try|say|repeat|ask|answer|use|act|roll|continue|keep|pick|choose|sort|fix|add|remove"
-    r"|delete|put"
-    r"|take|bring|set|open|close|turn (?:on|off)|be (?:my|a|nice|honest|quiet|careful)|talk|speak|think|rate|judge"
-    r"|greet"
-    r"|compare|calculate|convert|recommend|suggest|teach me|search|google|call (?!me\b)|wish me|quiz|test|entertain"
-    r"|cheer"
-    r"|roast|compliment|note that you|name (?!is|'s)|review|correct|edit|create|generate|proofread|imagine)\b",
-    r"^(?:can|could|would|will) (?:you|u|someone|anyone)\b",
-    r"^i (?:want|need|would like|expect|beg|order|command|ask|dare) (?:you|u|ya)\b",
-)
-_LEAD = re.compile(
-    r"^(?:\W|(?:hi|hey|hello|hiya|yo|greetings|oh|ah|aw+|uh+|um+|hm+|well|so|ok|okay|yes|yeah|yep|yup|nah|no|nope"
-    r"|and|but"
-    r"|or|also|plus|btw|fyi|tbh|ngl|imo|tbf|honestly|actually|anyway|anyways|basically|sadly|luckily|unfortunately"
-    r"|fortunately"
-    r"|apparently|obviously|turns out|it turns out|wait|sorry|look|listen|see|guys|folks|all|everyone|everybody"
-    r"|there|again"
-    r"|thanks|thank you|please|lol|haha|now|then|right|correction|edit|update|ps|by the way|in fact|to be (?:honest"
-    r"|fair)"
-    r"|just so (?:you|u) know|you know|guess what|fun fact|good news|bad news|for the record|the (?:truth|thing) is"
-    r"|because"
-    r"|cause|cuz|since|that|which means|personally|as for me|me personally|scratch that|my bad"
-    r"|remember(?: that)?(?= i\b| i'm"
-    r"| my\b)|(?:don'?t forget|keep in mind|note)(?: that)?(?= i\b| i'm| my\b)"
-    r"|i (?:think|guess|mean|meant|believe|said|say|admit|swear|suppose|should (?:say|mention)|forgot to (?:say"
-    r"|mention)"
-    r"|(?:already |just )?told (?:you|u))(?: that)?(?= (?:i|i'm|im|i've|my|we|our)\b)"
-    r"|(?:today|tomorrow|yesterday|tonight|usually|sometimes|recently|lately|currently|these days|nowadays"
-    r"|originally)(?= (?:i|i'm|i've|my|we)\b)|(?:every|on|in|last|this|next|back|at|since|for|until|during|as"
-    r"|whenever|when"
-    r"|after|before|once|two|three|a few)\b[^,]{0,40}?"
-    r"(?= (?:i|i'm|i've|my|we)\b))(?![\w'-]))+",
-    _I,
-)
-_CLAUSE_BREAK = re.compile(
-    r"(?:[,;:—–()…□]+|\s-+\s|\b(?:and|but|so|because|cause|cuz|although|though|while|whereas)\b)\s*",
-    _I,
-)
-
 # Clauses that tell something, the plain ones first
 
-_RELATION = (
-    r"(?:(?:step|half|grand|great|god|foster|twin|baby|ex)[ -]?)?(?:mom|mum|mother|mama|dad|father|papa|parents?"
-    r"|folks"
-    r"|sisters?|brothers?|siblings?|bro|sis|wife|husband|hubby|spouse|partner|boyfriend|girlfriend|bf|gf"
-    r"|fianc[eé]e?|ex"
-    r"|kids?|child|children|sons?|daughters?|babies|baby|twins?|toddlers?|grandma|grandpa|grandmother|grandfather"
-    r"|granny|nana|grandparents?"
-    r"|grandkids?|grandsons?|granddaughters?|aunts?|auntie|uncles?|cousins?|nieces?|nephews?|famil(?:y|ies)"
-    r"|in-laws?|roommates?|flatmates?|housemates?"
-    r"|best friends?|bestie|neighbou?rs?|boss|coworkers?|colleagues?)"
-)
-_PET = (
-    r"(?:dogs?|cats?|pupp(?:y|ies)|pups?|kittens?|kitt(?:y|ies)|hamsters?|rabbits?|bunn(?:y|ies)|parrots?|birds?"
-    r"|budgies?"
-    r"|horses?|pon(?:y|ies)|fish|goldfish|turtles?|tortoises?|snakes?|lizards?|geckos?|ferrets?|rats?|mice|mouse"
-    r"|guinea pigs?|chickens?|hens?"
-    r"|goats?|bees|hounds?|greyhounds?|retrievers?|poodles?|pets?|corgis?|huskys?|huskies)"
-)
 _WHEN = (
     r"\b(?:tomorrow|tonight|today|next|this (?:week|weekend|month|year|summer|winter|spring|fall|autumn|morning"
     r"|evening|afternoon)"
@@ -180,7 +36,7 @@ _NOT_A_NAME = (
     r"|paranoid)"
 )
 
-_PLAIN = _any(
+_PLAIN = any_of(
     # names
     r"^(?:my|the)? ?(?:full |real |first |last |middle |nick)?name(?:'?s| is| was| has)\b",
     rf"\bcall(?:s|ed)? me (?!{_NOT_A_NAME}\b)\S",
@@ -242,7 +98,7 @@ _HERE = re.compile(
     _I,
 )
 
-_TALK_COMPLEMENT = _any(
+_TALK_COMPLEMENT = any_of(
     r"^(?:back|here|there|sure|certain|sorry|ok|okay|fine|good|great|well|better|alright|done|finished|through"
     r"|kidding|joking|serious|glad|happy|sad|curious|bored"
     r"|tired|sleepy|hungry|thirsty|confused|lost|listening|wondering|asking|saying|talking|telling"
@@ -269,7 +125,7 @@ _HAVE_TALK = (
     r"|nothing|some questions?|questions|another|one (?:more|question)|faith|been (?:thinking|wondering|waiting"
     r"|trying|meaning|told|looking))"
 )
-_TALK_VERB = _any(
+_TALK_VERB = any_of(
     r"^(?:think|thought|guess|guessed|see|saw (?:it|that|what|your)|agree|disagree|mean|meant|know|knew|understand"
     r"|understood|wonder|wondered|suppose|believe (?!in )|bet|doubt|hear|heard|swear|feel|felt"
     r"|said|say|told|tell|ask|asked|appreciate|apologi[sz]e|promise|wish|try|tried|clicked|opened|typed|noticed"
@@ -344,7 +200,7 @@ _WE_TELL = re.compile(
 )
 _WHEN_RE = re.compile(_WHEN, _I)
 
-_OTHER_LANGUAGES = _any(
+_OTHER_LANGUAGES = any_of(
     r"^(?:ich|wir) (?!wei(?:ß|ss)|glaube|denke|verstehe|meine|will,? dass|möchte,? dass|brauche hilfe)\w+ \w+"
     r"|^(?:mein|meine|unser|unsere) \w+ \w+|^ich bin \w+",
     r"^(?:yo )?(?:me llamo|soy|tengo|vivo|trabajo|estudio|nac[ií]|me gustan?|odio|mi \w+ (?:es|se llama|vive|tiene"
@@ -358,102 +214,32 @@ _OTHER_LANGUAGES = _any(
 )
 
 
-@dataclass(frozen=True)
-class _Clause:
-    text: str
-    start: int
+PLAIN = 2
+LESS_CERTAIN = 1
 
 
-def find_self_statements(text: str) -> list[str]:
-    """The sentences of a message that state something about its speaker, as they were typed."""
-    text = text[:MAX_CHARS]
-    masked = _masked(text.replace("\u2019", "'"))
-    found = []
-    told = False
-    for start, end in sentence_spans(masked)[:MAX_SENTENCES]:
-        sentence = masked[start:end].strip()
-        cut = _statement_end(masked[start:end])
-        if not cut and told and _CONTINUES.search(sentence) and not sentence.endswith("?"):
-            cut = end - start
-        told = bool(cut)
-        if cut:
-            found.append(text[start : start + cut].strip(" \t,;:-—–"))
-    return [sentence for sentence in found if sentence]
-
-
-def _masked(text: str) -> str:
-    """*text*, as long as it was, with what is not the speaker's own word blotted out."""
-    for pattern in _FOREIGN:
-        text = pattern.sub(_blot, text)
-    lines = text.split("\n")
-    if sum(bool(re.match(r"\s*(?:from|to|subject|date|sent):\s", line, _I)) for line in lines) >= 2:
-        return _MASK * len(text)  # a pasted mail
-    return "\n".join(map(_masked_line, lines))
-
-
-def _blot(found: re.Match[str]) -> str:
-    words = found[0]
-    if words[0] in '"“„«' and len(words.split()) <= 3 and not re.search(r"\b(?:i|i'm|my|me)\b", words, _I):
-        return words  # a name or a word set in quotes
-    if words[0] == "*" and len(words.split()) == 1 and found.start() > 0:
-        return words  # emphasis
-    return "".join(character if character == "\n" else _MASK for character in words)
-
-
-def _masked_line(line: str) -> str:
-    if _PASTED_LINE.search(line):
-        return _MASK * len(line)
-    label = _LABELLED.match(line)
-    if label is not None and not _OWN_LABEL.search(label["label"].strip()) and not _STATES.search(label["label"]):
-        return _MASK * len(line)
-    return line
-
-
-def _statement_end(sentence: str) -> int:
-    """Up to where *sentence* states something about its speaker; 0 when it does not."""
-    clauses = list(_clauses(sentence))
-    if not clauses or _HYPOTHETICAL.search(sentence):
+def first_person_weight(clause: str, *, only_plain: bool) -> int:
+    """`PLAIN` where *clause* plainly states something, `LESS_CERTAIN` where it may, else 0."""
+    if IMPERATIVE.search(clause) and not re.search(r"^(?:please |just )?call me\b", clause, _I):
         return 0
-    end = len(sentence)
-    asked = next((at for at, clause in enumerate(clauses) if _QUESTION.search(clause.text)), None)
-    if asked is not None or sentence.rstrip().endswith(("?", "？")):
-        if not asked:
-            return 0
-        end = clauses[asked].start
-        clauses = clauses[:asked]
-    if any(_REPORT.search(clause.text) for clause in clauses) and _MASK in sentence:
-        return 0
-    only_plain = bool(_JOKE.search(sentence))
-    return end if any(_tells(clause.text, only_plain) for clause in clauses) else 0
-
-
-_REPORT = re.compile(r"\b(?:said|says|goes|wrote|asked|was like)\W*$", _I)
-
-
-def _clauses(sentence: str) -> Iterator[_Clause]:
-    at = 0
-    for gap in [*_CLAUSE_BREAK.finditer(sentence), None]:
-        text = sentence[at : gap.start() if gap else len(sentence)][:MAX_CLAUSE_CHARS]
-        bare = _LEAD.sub("", text.strip())
-        if bare.strip(" .!?" + _MASK):
-            yield _Clause(bare.strip(), at)
-        elif text.strip() and _QUESTION.search(text.strip()):
-            yield _Clause(text.strip(), at)
-        at = gap.end() if gap else at
-
-
-def _tells(clause: str, only_plain: bool) -> bool:
-    if _IMPERATIVE.search(clause) and not re.search(r"^(?:please |just )?call me\b", clause, _I):
-        return False
     if _NOT_MINE.search(clause):
-        return False
+        return 0
     if _PLAIN.search(clause) and not _is_small_talk(clause):
-        return True
-    if _OTHER_LANGUAGES.search(clause):
-        return True
+        return PLAIN
     if only_plain:
-        return False
-    return bool(_HERE.search(clause)) or _tells_more(clause)
+        return 0
+    return LESS_CERTAIN if _HERE.search(clause) or _tells_more(clause) else 0
+
+
+def is_about_the_talk(clause: str) -> bool:
+    """Whether *clause* only leads to what its speaker wants to say or ask."""
+    verb = _I_VERB.search(clause)
+    return verb is not None and re.match(_HAVE_TALK, verb["rest"], _I) is not None
+
+
+def is_in_another_language(clause: str) -> bool:
+    """Whether *clause* begins as a sentence about oneself does in one of the other languages that are known."""
+    return bool(_OTHER_LANGUAGES.search(clause))
 
 
 def _is_small_talk(clause: str) -> bool:
@@ -463,8 +249,7 @@ def _is_small_talk(clause: str) -> bool:
     am = _I_AM.search(clause)
     if am is not None:
         return bool(_TALK_COMPLEMENT.search(am["rest"]))
-    verb = _I_VERB.search(clause)
-    return verb is not None and re.match(_HAVE_TALK, verb["rest"], _I) is not None
+    return is_about_the_talk(clause)
 
 
 def _tells_more(clause: str) -> bool:

@@ -1,0 +1,274 @@
+"""Which sentences of a message tell something that lasts about its speaker or the speaker's people, and how much.
+
+Kept is what somebody states in plain words about themselves, their family, friends, pets, work, health, places, likes
+and plans. Moods, weather, meals, gadgets and games of the day are not, nor are requests, questions, jokes, quotes, code
+and what is said of others in the room. The rules know English best; of other languages they know how a sentence about
+oneself begins. `benchmarks/keeping.py` and `benchmarks/extractive_facts.py` measure them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from familiar_connect.memory.weighing.clauses import (
+    HYPOTHETICAL,
+    IMPERATIVE,
+    JOKE,
+    MASK,
+    QUESTION,
+    Clause,
+    clauses_of,
+    mask_foreign,
+    plain_form,
+)
+from familiar_connect.memory.weighing.fading_words import FADING, NEVER_SPARED
+from familiar_connect.memory.weighing.first_person import (
+    PLAIN,
+    first_person_weight,
+    is_about_the_talk,
+    is_in_another_language,
+)
+from familiar_connect.memory.weighing.lasting_words import LASTING, OF_THE_SENTENCE, RELATION, STRONG
+from familiar_connect.support.text import sentence_spans
+
+MAX_CHARS = 4_800
+"""How much of one message is read."""
+MAX_SENTENCES = 20
+LEAST_WEIGHT = 3
+"""A sentence that weighs less is not kept."""
+STRONG_BONUS = 2
+"""What events of a life, health and names weigh more among what is kept: where room is short, likes go first."""
+TOPIC_MESSAGES = 4
+"""Messages for which "he" and "she" are still whom their speaker told of."""
+MAX_NAMES = 200
+MAX_STANDING_LINES = 1_000
+
+_I = re.IGNORECASE
+
+_RELATIVE = re.compile(r"(?:who|which|where|when)\b", _I)
+_REPORT = re.compile(r"\b(?:said|says|goes|wrote|asked|was like)\W*$", _I)
+_SELF = re.compile(
+    r"^(?:\w+ly |then |just |now |today |still )?(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|we'll|our|me|mine|name's"
+    r"|name is|call me)\b|\bcalls? me\b",
+    _I,
+)
+_NEAR_SELF = re.compile(r"\b(?:me|my|us|our|mine|i|we|i'm|i've|we're)\b", _I)
+_KIN = re.compile(
+    rf"^(?:(?:my|our|his|her|their|the|\w+'s) )?(?:[\w-]+ )?{RELATION}\b(?! of the)|^\w+ (?:and (?:i|me)|is my"
+    rf"|was my|'s my)\b",
+    _I,
+)
+_PRONOUN = re.compile(
+    r"^(?:(?:and|then|there|now) )?(?:he|she|they|his|her|their|him|he's|she's|they're|they've|he'd|she'd|he'll"
+    r"|she'll|we both)\b"
+    r"|^(?:it was|that was|it's) (?:his|her|their|over|on)\b",
+    _I,
+)
+_THIRD = re.compile(r"\b(?:he|she|his|her|him|hers|he's|she's|they|their|them)\b", _I)
+_OTHERS = re.compile(r"^(?:you|your|you're|u|ur|what|why|how)\b", _I)
+_ELIDED = re.compile(
+    r"^(?:got|had|have|been|started|starting|signed|applied|bought|sold|met|quit|lost|found|grew|moved|moving|born"
+    r"|working|studying|learning|told|selling|broke|came|went|going|married|engaged|allergic|scared|afraid|never|not"
+    r"|used|can't|cannot|don't|turned|turning|interviewed|retired|graduated|adopted|expecting|living|live|work|failed"
+    r"|passed|finished|dropped|handed|thinking|planning|decided|hoping|saving|taking|need|no|due|diagnosed|veggie"
+    r"|vegan"
+    r"|vegetarian|gay|divorced|single|since|for|in|on|at|with|from|by|one|two|three|four|five|six|\d|doc|doctor|vet"
+    r"|who"
+    r"|which)\b",
+    _I,
+)
+_IMPERSONAL = re.compile(r"^(?:the|a|an|it's|it|that's|there|there's|so|also)\b", _I)
+_BARE_NAME = re.compile(
+    r"^(?P<name>[A-Z][\w'-]{1,20})(?= (?:and|proposed|left|died|moved|got|is|was|has|had|asked|told|said|wants|who"
+    r"|from|with|just|fell|went|broke|\w{3,}(?:ed|es|s))\b|'s\b|,)"
+)
+_INTIMATE = re.compile(
+    r"\b(?:proposed|broke up|left me|dumped me|asked me|cheated|loves? me|moved in|married me|passed away)\b", _I
+)
+_NAMED = re.compile(r"(?<=[a-z,;'] )(?P<name>[A-Z][a-zé'-]{1,20})\b")
+_PLACE_BEFORE = re.compile(
+    r"\b(?:in|to|from|at|near|on|of|by|until|since|before|after|for|this|next|last|the|a|an)\s+$", _I
+)
+_NAMED_BY_KIN = re.compile(rf"\b{RELATION},? (?:is |called |named |was )?(?P<name>[A-Za-z][\w-]{{2,20}})\b", _I)
+_NO_NAME = frozenset(
+    """
+    is was are were has had have will would can who that which and but not said says told went came got gets
+    just the for with from monday tuesday wednesday thursday friday saturday sunday january february march april
+    may june july august september october november december christmas easter god mum dad mother father english
+    german french also does did like made lives works loves left died moved wants thinks sent calls called named
+    turned wedding name house isn't over here there when where what how why she her his him they them you your
+    our this these those one two three four five six all both too very really still always never again about
+    after before since sister brother cat dog friend boyfriend girlfriend started starts being been
+    """.split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A sentence as it was typed, and what it weighs."""
+
+    sentence: str
+    weight: int
+
+
+class StatementReader:
+    """Reads what one person says, message after message: who "he" is follows from what they said before."""
+
+    def __init__(self, *, others: Iterable[str] = (), is_alone: bool = False, is_about_anyone: bool = False) -> None:
+        """*others*: names of those in the room, who speak for themselves.
+
+        *is_alone*: nobody else talks there, so whoever is told of belongs to the speaker. *is_about_anyone*: what is
+        told of others counts as well.
+        """
+        self._is_alone = is_alone
+        self._is_about_anyone = is_about_anyone
+        self._others = {name.casefold() for name in others}
+        self._people: set[str] = set()
+        self._since_topic = TOPIC_MESSAGES + 1
+
+    def read(self, text: str) -> list[Statement]:
+        """The statements of the next message."""
+        text = text[:MAX_CHARS]
+        plain = mask_foreign(text.replace("\u2019", "'"))
+        found = []
+        self._since_topic += 1
+        for start, end in sentence_spans(plain)[:MAX_SENTENCES]:
+            cut, weight = self._weigh(plain[start:end])
+            sentence = text[start : start + cut].strip(" \t,;:-—–")
+            is_kept = bool(sentence) and weight >= LEAST_WEIGHT
+            if is_kept:
+                found.append(Statement(sentence=sentence, weight=weight))
+            self._note_people(plain[start : start + cut], is_kept=is_kept)
+        return found
+
+    def note_standing(self, text: str) -> None:
+        """Learn the names of the speaker's people from what is kept of them already."""
+        for line in text.splitlines()[:MAX_STANDING_LINES]:
+            self._note_people(line.partition(" said: ")[2], is_kept=True)
+        self._since_topic = TOPIC_MESSAGES + 1
+
+    def _weigh(self, sentence: str) -> tuple[int, int]:
+        """Up to where *sentence* states something, and what it weighs."""
+        clauses = clauses_of(sentence)
+        if not clauses or HYPOTHETICAL.search(sentence):
+            return 0, 0
+        end = len(sentence)
+        is_asked = sentence.rstrip().endswith(("?", "？"))
+        asked = next((at for at, clause in enumerate(clauses) if _asks(clause.text, at, is_asked)), None)
+        if asked is not None or is_asked:
+            if not asked:
+                return 0, 0
+            end = clauses[asked].start
+            clauses = clauses[:asked]
+        if MASK in sentence and any(_REPORT.search(clause.text) for clause in clauses):
+            return 0, 0
+        return end, self._weight_of(sentence[:end], clauses)
+
+    def _weight_of(self, sentence: str, clauses: list[Clause]) -> int:
+        joking = bool(JOKE.search(sentence))
+        whole = plain_form(sentence)
+        kinds = {kind for kind in OF_THE_SENTENCE if LASTING[kind][1].search(whole)}
+        first, subject, fading, aside = 0, -9, 0, 0
+        for clause in clauses:
+            text = plain_form(clause.text)
+            if IMPERATIVE.search(text) and not re.search(r"^(?:please |just )?call me\b", text, _I):
+                continue
+            if is_about_the_talk(text):
+                continue
+            if is_in_another_language(text):
+                return LEAST_WEIGHT + 1
+            standing = self._standing(text)
+            if self._is_about_anyone and not _OTHERS.search(text):
+                standing = max(standing or 0, 0)
+            if standing is None:
+                continue
+            subject = max(subject, standing)
+            first = max(first, first_person_weight(text, only_plain=joking))
+            here = {kind for kind, (_, pattern) in LASTING.items() if pattern.search(text)}
+            kinds |= here
+            lost = _fading_of(text, here)
+            fading, aside = (max(fading, lost), aside) if here else (fading, max(aside, lost))
+        if subject == -9:
+            return 0
+        if not kinds:
+            return LEAST_WEIGHT if first == PLAIN and not fading and not aside else 0
+        lasting = sum(LASTING[kind][0] for kind in kinds)
+        weight = lasting + min(first, 1) + subject - fading - aside // 2
+        return weight + STRONG_BONUS if weight >= LEAST_WEIGHT and kinds & STRONG else weight
+
+    def _standing(self, clause: str) -> int | None:
+        """How sure it is that *clause* is about its speaker or one of theirs; None: it is about somebody else."""
+        first = re.match(r"[\w-]+", clause)
+        name = first[0].casefold() if first else ""
+        is_told_of = self._since_topic <= TOPIC_MESSAGES
+        if _OTHERS.search(clause) or name in self._others:
+            return None
+        if _KIN.search(clause) or name in self._people or name.removesuffix("s") in self._people:
+            self._since_topic = 0
+            return 1
+        if _SELF.search(clause):
+            return 1
+        if _PRONOUN.search(clause):
+            self._since_topic = 0 if is_told_of else self._since_topic
+            return 1 if is_told_of else 0 if self._is_alone or _NEAR_SELF.search(clause) else -2
+        if (named := _BARE_NAME.search(clause)) and named["name"].casefold() not in _NO_NAME:
+            if _INTIMATE.search(clause):
+                self._since_topic = 0
+                return 0
+            return 0 if is_told_of or self._is_alone else -1
+        if _NEAR_SELF.search(clause):
+            return 0
+        if _THIRD.search(clause) and is_told_of:
+            return 0
+        if _ELIDED.search(clause):
+            return 0
+        if _IMPERSONAL.search(clause):
+            return 0 if self._is_alone or self._since_topic <= 1 else -1
+        return -2
+
+    def _note_people(self, sentence: str, *, is_kept: bool) -> None:
+        """Remember the names that *sentence* gives to people: to family, and in what is kept to anyone."""
+        names = [found["name"] for found in _NAMED_BY_KIN.finditer(sentence)]
+        if is_kept:
+            names += [
+                found["name"]
+                for found in _NAMED.finditer(sentence)
+                if not _PLACE_BEFORE.search(sentence[: found.start()])
+            ]
+            if (bare := _BARE_NAME.search(sentence)) is not None:
+                names.append(bare["name"])
+        for name in names:
+            folded = name.casefold()
+            if folded not in _NO_NAME and folded not in self._others and len(self._people) < MAX_NAMES:
+                self._people.add(folded)
+                self._since_topic = 0
+
+
+def _asks(clause: str, at: int, is_asked: bool) -> bool:
+    """Whether a clause is a question; behind others, "who drowned" without a question mark tells more of somebody."""
+    return bool(QUESTION.search(clause)) and (at == 0 or is_asked or not _RELATIVE.match(clause))
+
+
+def _fading_of(clause: str, kinds: set[str]) -> int:
+    """How much of what fades stands in *clause*, beside what lasts in it."""
+    found = {kind for kind, (_, pattern) in FADING.items() if pattern.search(clause)}
+    if kinds & {"liking", "health"}:
+        found -= {"food"}
+    if "occasion" in kinds:
+        found -= {"now"}
+    fading = sum(FADING[kind][0] for kind in found - NEVER_SPARED)
+    if kinds & STRONG:
+        fading //= 2
+    return fading + sum(FADING[kind][0] for kind in found & NEVER_SPARED)
+
+
+def find_self_statements(text: str) -> list[str]:
+    """The sentences of one message that tell something lasting about its speaker, as they were typed."""
+    return [statement.sentence for statement in StatementReader().read(text)]
+
+
+def weigh_line(text: str) -> int:
+    """What a line that somebody said weighs by itself, whomever it is about; 0: nothing worth keeping."""
+    return max((statement.weight for statement in StatementReader(is_about_anyone=True).read(text)), default=0)
