@@ -68,6 +68,8 @@ class MemoryWriterScheduler:
         self._not_before = 0.0
         self._offered = 0
         """Newest turn there was when the latest pass began."""
+        self.latest_result: MemoryWriterResult | None = None
+        """What the latest trigger brought about; None: nothing, or it failed."""
 
     # Starting and stopping
 
@@ -218,7 +220,8 @@ class MemoryWriterScheduler:
             self._not_before = 0.0
             if after >= latest:
                 break
-        return _joined(results)
+        self.latest_result = _joined(results)
+        return self.latest_result
 
     def _pause(self, asked_s: float) -> None:
         """Leave the batch alone for a while, longer each time, then try again."""
@@ -231,13 +234,15 @@ class MemoryWriterScheduler:
 
     # Counting
 
-    async def count_waiting(self) -> int:
-        """How many turns are not written up yet, counted up to `MOST_COUNTED`."""
-        return await self._waiting(MOST_COUNTED)
+    async def count_waiting(self, channel_id: int | None = None) -> int:
+        """How many turns, of a channel or of all, are not written up yet, counted up to `MOST_COUNTED`."""
+        return await self._waiting(MOST_COUNTED, channel_id)
 
-    async def _waiting(self, most: int) -> int:
+    async def _waiting(self, most: int, channel_id: int | None = None) -> int:
         """How many turns lie past the watermark, counted up to *most*."""
-        return await off_loop(self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most)
+        return await off_loop(
+            self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most, channel_id=channel_id
+        )
 
     def _latest_id(self) -> int:
         return self.history_store.latest_id(familiar_id=self.familiar_id) or 0
@@ -279,7 +284,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
-    """Several passes told as one; a single one as it is."""
+    """Several passes told as one; a single one as it is. One that was put aside is not hidden by the next."""
     if len(results) <= 1:
         return results[0] if results else None
     return MemoryWriterResult(
@@ -290,6 +295,6 @@ def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
         watermark_id=max(result.watermark_id for result in results),
         run_id=results[-1].run_id,
         refused=[edit for result in results for edit in result.refused],
-        state=results[-1].state,
+        state="quarantined" if any(result.state == "quarantined" for result in results) else results[-1].state,
         retry_after_s=results[-1].retry_after_s,
     )
