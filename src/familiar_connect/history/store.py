@@ -423,7 +423,7 @@ class HistoryStore:
         return self._watermarks.turns_since(familiar_id, limit)
 
     def count_turns_to_write(self, *, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
-        """How many turns, of a channel or of all, lie past the writer's watermarks, up to *most*. Reads all of these."""
+        """How many turns, of a channel or of all, the writer has not written, up to *most*. Reads all these."""
         return self._watermarks.count(familiar_id, most, channel_id)
 
     def next_turns_to_write(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
