@@ -6,7 +6,7 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -151,6 +151,35 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
     for each in missing_settings(root, home):
         fix = f"to allow it: `{allow_command(root, each)}`; else take it out"
         yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
+
+
+def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """Who the familiar is, where that is more than its prompts show."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.modes import channel_config_for_mode
+    from familiar_connect.context.layers import Layer
+    from familiar_connect.context.providers.character import read_character
+    from familiar_connect.llm.profiles import capabilities_for
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.reply.request import with_model_limits
+    from familiar_connect.support.tokens import estimate_tokens
+
+    folder = FamiliarFolder(root)
+    if not folder.memory.is_dir():
+        return
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home))
+    slot = config.llm["main_prose"]
+    channel = replace(channel_config_for_mode(config.default_mode), budgets=config.budgets)
+    channel = with_model_limits(channel, capabilities_for(slot.model, slot.base_url, slot))
+    room = channel.budget_by_layer[Layer.character]
+    texts = [text for stem, text in read_character(MemoryStore(folder.memory)) if stem != "mes_example"]
+    tokens = sum(estimate_tokens(text, slot.model) for text in texts)
+    if tokens > room:
+        fix = "shorten it, or raise `character` under [budget]"
+        says = (
+            f"memory/self is about {tokens:,} tokens, of which a prompt shows {room:,}, not the rest; {fix}"
+        )
+        yield DoctorFinding("character", "warn", says)
 
 
 def check_regex(root: Path) -> Iterator[DoctorFinding]:
