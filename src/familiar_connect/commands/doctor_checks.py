@@ -176,9 +176,7 @@ def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
     tokens = sum(estimate_tokens(text, slot.model) for text in texts)
     if tokens > room:
         fix = "shorten it, or raise `character` under [budget]"
-        says = (
-            f"memory/self is about {tokens:,} tokens, of which a prompt shows {room:,}, not the rest; {fix}"
-        )
+        says = f"memory/self is about {tokens:,} tokens, of which a prompt shows {room:,}, not the rest; {fix}"
         yield DoctorFinding("character", "warn", says)
 
 

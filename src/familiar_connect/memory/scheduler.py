@@ -29,6 +29,8 @@ MAX_PASSES = 1_000
 """Passes of one trigger: a year's backlog, worked off at one go."""
 MOST_COUNTED = 10_000
 """Turns that wait are counted no further: whoever looks wants to know whether there are many."""
+LEAST_SHARE = 4
+"""While people talk, fewer turns than this part of the threshold are not worth a pass of their own."""
 FIRST_PAUSE_S = 60.0
 MAX_PAUSE_S = 1800.0
 
@@ -167,7 +169,8 @@ class MemoryWriterScheduler:
             if self._clock.monotonic() < self._not_before or self._own_lock().locked():
                 return
             if await self._waiting(self.turn_threshold) >= self.turn_threshold:
-                await self._run_in_background()
+                # A few turns that are left over wait for the next time: the talk goes on, and each pass is a call.
+                await self._run_in_background(least=max(1, self.turn_threshold // LEAST_SHARE))
 
     async def _on_idle(self) -> None:
         if await self._waiting(1):
@@ -188,18 +191,23 @@ class MemoryWriterScheduler:
 
     # Running
 
-    async def _run_in_background(self) -> None:
+    async def _run_in_background(self, *, least: int = 1) -> None:
         lock = self._own_lock()
         if lock.locked():
             return  # a pass is under way already
         async with lock:
-            await self._run_up_to(await off_loop(self._latest_id))
+            await self._run_up_to(await off_loop(self._latest_id), least=least)
 
-    async def _run_up_to(self, latest: int) -> MemoryWriterResult | None:
-        """Pass after pass until turn *latest* is written up or one brings nothing; their results as one."""
+    async def _run_up_to(self, latest: int, *, least: int = 1) -> MemoryWriterResult | None:
+        """Pass after pass until turn *latest* is written up, fewer than *least* wait or one brings nothing.
+
+        Their results as one.
+        """
         results: list[MemoryWriterResult] = []
         self._offered = max(latest, self._offered)
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
+            if number and await self._waiting(least) < least:
+                break
             before = await off_loop(self._watermark)
             try:
                 result = await self.writer.run()
