@@ -217,7 +217,7 @@ def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=home and profile_of(home))
     slot = config.llm["main_prose"]
     window = slot.context_window or capabilities_for(slot.model).window
-    tokens = sum(map(estimate_tokens, texts))
+    tokens = sum(estimate_tokens(text, slot.model) for text in texts)
     says = f"{name}, {pluralize(len(texts), 'prompt')}, about {tokens:,} tokens"
     if window and tokens * 2 > window:
         fix = "`familiar preset toggle` turns prompts off, `familiar preset off` the preset"
