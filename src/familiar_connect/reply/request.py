@@ -78,9 +78,7 @@ def to_request(
         author=turn.speaker or last.author,
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
-        budget_tokens=_without_preset_tokens(
-            channel_config.budget_tokens, preset, story.model if story is not None else None
-        ),
+        budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset, story),
         deadline_s=channel_config.deadline_for(is_voice=turn.is_voice),
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
