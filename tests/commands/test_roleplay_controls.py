@@ -87,3 +87,30 @@ def test_the_example_of_controls_holds(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 failed" in done.stdout
+
+
+def test_what_undo_says_and_every_count_agree(tmp_path: Path) -> None:
+    """One exchange of two lines; what is left is counted the same wherever turns are counted."""
+    with model_endpoint(stream_answer("One."), stream_answer("Two.")) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="Do you know ska?\nAnd dub?\n/undo\n")
+        counts = [run_program(tmp_path, *words).stdout for words in (("list",), ("chat", "--list"), ("doctor",))]
+        left = run_program(tmp_path, "logs").stdout.splitlines()
+
+    assert "Taken back, 1 exchange, 2 lines: no prompt, no search and no memory has them now.\n" in done.stdout
+    assert "channel" not in done.stdout
+    assert len(left) == 2
+    assert all("2 turns" in each for each in counts), counts
+    assert "2 turns, 2 more taken back" in counts[2]
+
+
+def test_lines_says_that_there_are_older_ones(tmp_path: Path) -> None:
+    """Ten are shown unasked, and fifty at most."""
+    with model_endpoint(*[stream_answer(f"Answer {n}.") for n in range(26)]) as server:
+        make_home(tmp_path, server)
+        said = "".join(f"Line {n}.\n" for n in range(26))
+        done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said=f"{said}/lines\n/lines 80\n/lines 3\n")
+
+    assert "There are older ones; /lines 20 shows more." in done.stdout
+    assert done.stdout.count("There are older ones; /lines shows at most 50.") == 1
+    assert done.stdout.count("There are older ones") == 2

@@ -40,18 +40,20 @@ def make_meter(
     )
 
 
-async def test_calls_are_counted_for_whoever_the_turn_is_for_and_the_writers_for_nobody(tmp_path: Path) -> None:
-    """A memory pass that a turn set off is not that person's."""
+async def test_calls_are_counted_for_whoever_the_turn_is_for_and_side_work_for_the_house(tmp_path: Path) -> None:
+    """A memory pass, a summary or a decision to join in that a turn set off is not that person's."""
     meter = make_meter(tmp_path)
     with meter.reserve_turn("discord:1"):
         meter.record_call("main_prose", Usage(100, 20))
-        await asyncio.create_task(_record(meter, "history_summary", Usage(50, 5)))
+        await asyncio.create_task(_record(meter, "memory_search", Usage(50, 5)))
+        await asyncio.create_task(_record(meter, "history_summary", Usage(200, 5)))
+        meter.record_call("interjection_decision", Usage(80, 5))
         meter.record_call("memory_writer", Usage(1000, 10))
     await meter.aclose()
 
     spent = meter.today().spending
-    assert (spent["discord:1"].tokens, spent[NOBODY].tokens) == (175, 1010)
-    assert meter.today().total.calls == 3
+    assert (spent["discord:1"].tokens, spent[NOBODY].tokens) == (175, 1300)
+    assert meter.today().total.calls == 5
 
 
 async def _record(meter: SpendingMeter, slot: str, usage: Usage) -> None:

@@ -109,19 +109,28 @@ def test_grep_looks_in_a_file_a_folder_or_everywhere(store: MemoryStore) -> None
 
 
 def test_grep_stops_at_the_cap(store: MemoryStore) -> None:
-    """Ten lines match, five come back."""
-    assert len(store.grep("a")) == 5
+    """Ten lines match, five come back, and that there are more is said; where all came back it is not."""
+    hits = store.grep("a")
+
+    assert len(hits) == 5
+    assert hits.left_out == ("these are the first 5 lines, there are more: search a smaller folder",)
+    assert store.grep("alice", "notes.md").left_out == ()
 
 
-def test_grep_skips_what_is_not_text_or_too_large(tmp_path: Path) -> None:
-    """Other files in the same folder are still found."""
+def test_grep_skips_what_is_not_text_and_reads_what_is_too_large_up_to_the_cap(tmp_path: Path) -> None:
+    """Other files in the same folder are still found, and each cut is told of."""
     store = MemoryStore(tmp_path, limits=MemoryStoreLimits(max_file_bytes=20))
     (tmp_path / "a.png").write_bytes(b"needle \xff\xfe")
-    (tmp_path / "b.md").write_bytes(b"needle" + b"x" * 20)
+    (tmp_path / "b.md").write_bytes(b"needle\n" + "ä".encode() * 20 + b"\nneedle")
     (tmp_path / "c.md").write_bytes(b"needle" + b"x" * 14)
+    (tmp_path / "d.md").write_bytes(b"needle " + "ä".encode() * 20)
+    hits = store.grep("needle")
 
-    assert [hit.rel_path for hit in store.grep("needle")] == ["c.md"]
-    assert store.grep("needle", "b.md") == []
+    assert [(hit.rel_path, hit.line_number) for hit in hits] == [("b.md", 1), ("c.md", 1), ("d.md", 1)]
+    assert [sentence.split("'")[1] for sentence in hits.left_out] == ["b.md", "d.md"]
+    assert [hit.rel_path for hit in store.grep("needle", "b.md")] == ["b.md"]
+    assert store.grep("needle", "c.md").left_out == ()
+    assert store.files_over_cap() == ["b.md", "d.md"]
 
 
 @pytest.mark.parametrize("pattern", ["[", "(?=x)", r"(a)\1", "x" * 1001])
@@ -138,6 +147,7 @@ def test_grep_ends_at_its_time_limit(store: MemoryStore, monkeypatch: pytest.Mon
 
     found = search.grep_tree(root, limits, "alice", (), ignore_case=True, seconds=-1)
     assert [hit.rel_path for hit in found] == ["notes.md"]
+    assert found.left_out == ("the search ended after -1 s of work: search a smaller folder",)
     with pytest.raises(MemoryStorePatternError, match="smaller folder"):
         search.grep_tree(root, limits, "needle", (), ignore_case=True, seconds=-1)
 

@@ -98,3 +98,26 @@ async def test_a_key_is_in_its_own_file_and_nowhere_else(tmp_path: Path, log: io
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert KEY not in log.getvalue() + "".join(place.notices)
     assert files_holding(tmp_path, KEY) == ["secrets.env"]
+
+
+@pytest.mark.parametrize("words", [("chat", "--plain"), ("ask", "Hello?")])
+def test_no_log_line_stands_in_a_chat(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A model that cannot be reached is told in a sentence; the lines about it are in the program's own log."""
+    root = make_starter(tmp_path, "ember")
+    write_default_model(root / "character.toml", model="m", base_url="http://127.0.0.1:9/v1")
+    said = "Hello?\n/undo 9\n/quit\n" if words[0] == "chat" else ""
+    done = run_program(tmp_path, *words, said=said)
+    kept = run_program(tmp_path, "logs", "--program").stdout
+
+    assert not re.search(r"WARNING|ERROR|INFO|familiar_connect\.", done.stdout + done.stderr), done.stderr
+    assert " WARNING familiar_connect." in kept
+
+
+def test_a_home_that_takes_no_log_keeps_it_out_of_the_chat_all_the_same(tmp_path: Path) -> None:
+    """One sentence says that none is kept."""
+    make_starter(tmp_path, "ember")
+    (tmp_path / "cache").write_text("no folder", encoding="utf-8")
+    done = run_program(tmp_path, "chat", "--plain", said="/undo 9\n/quit\n")
+
+    assert "no log is kept of this talk" in done.stderr
+    assert "WARNING" not in done.stdout + done.stderr

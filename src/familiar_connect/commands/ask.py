@@ -19,6 +19,7 @@ from familiar_connect.commands.common import (
     familiar_option,
     home_of,
     json_option,
+    keep_log_apart,
     open_or_make_root,
     profile_of,
     say,
@@ -95,6 +96,7 @@ def ask(
     wish.check()
     text = _question(words)
     home = home_of(ctx)
+    keep_log_apart(ctx, home)
     root = open_or_make_root(home, familiar_id)
     ask_about_endpoints(root, home)
     speaks_through = model_for_call(root, home, model)

@@ -19,6 +19,7 @@ from familiar_connect.commands.common import (
     home_of,
     is_first_start,
     json_option,
+    keep_log_apart,
     open_root,
     profile_of,
     root_of,
@@ -124,11 +125,11 @@ def chat(
 
 def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wish: ChatWish) -> int:
     from familiar_connect.platforms.terminal.screen import Screen
-    from familiar_connect.support.log import log_to_file
 
     plain = options.plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     home = home_of(ctx)
+    keep_log_apart(ctx, home)
     if is_first_start(home, familiar_id):
         root = make_starter(home, STARTER_ID)
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
@@ -136,8 +137,6 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
     root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
     verbosity: int = ctx.find_root().obj["verbose"]
-    if not plain and not verbosity:
-        log_to_file(HomeFolder(home).log_file)
     speaks_through = model_for_call(root, home, options.model)
     place = open_chat(root, wish)
     if not place.is_first:
@@ -148,16 +147,14 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
 
 def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, wish: ChatWish) -> int:
     from familiar_connect.platforms.terminal.screen import Screen
-    from familiar_connect.support.log import log_to_file
 
     plain = options.plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     home = home_of(ctx)
+    keep_log_apart(ctx, home)
     opened = open_group(home, group, wish)
     for root in opened.roots:
         ask_about_endpoints(root, home)
     verbosity: int = ctx.find_root().obj["verbose"]
-    if not plain and not verbosity:
-        log_to_file(HomeFolder(home).log_file)
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     log_beside = partial(_log_beside, verbosity=0 if plain else verbosity)
     return asyncio.run(hold_group_chat(opened, home, screen, options, busy_with=_busy, log_beside=log_beside))

@@ -18,7 +18,7 @@ import click
 
 from familiar_connect.commands.name_completion import complete_familiars
 from familiar_connect.config.command import program_name, set_familiar_option, with_command
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import (
     familiar_root,
     find_home,
@@ -143,6 +143,17 @@ def _finite(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def keep_log_apart(ctx: click.Context, home: Path) -> None:
+    """Keep log lines out of a talk, in the program's own log; -v shows them, for whoever asks."""
+    from familiar_connect.support.log import log_to_file
+
+    if (ctx.find_root().obj or {}).get("verbose"):
+        return
+    failure = log_to_file(HomeFolder(home).log_file)
+    if failure is not None:
+        say(f"familiar: no log is kept of this talk: {failure}", err=True)
 
 
 def home_of(ctx: click.Context) -> Path:

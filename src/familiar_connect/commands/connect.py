@@ -193,11 +193,14 @@ def _find(ports: Sequence[int], *, quiet: bool) -> list[LocalServer]:
 def _choose(options: ConnectOptions) -> ConnectOptions:
     """What the person picks from a numbered list of everything there is."""
     servers = _find(options.ports, quiet=False)
-    rows = [(server, model) for server in servers for model in server.models][:MOST_LISTED]
+    there = [(server, model) for server in servers for model in server.models]
+    rows = there[:MOST_LISTED]
     for number, (server, model) in enumerate(rows, start=1):
         say(f"{number:>3}  {model:<32} {server.kind}, {server.base_url}")
     if not rows:
         say("No model server answers on this computer.")
+    if len(there) > len(rows):
+        say(f"     … and {len(there) - len(rows):,} more: --model names one")
     more = [("openrouter", "OpenRouter, with a key"), (OTHER, "another address"), ("embedded", "the embedded model")]
     for number, (word, says) in enumerate(more, start=len(rows) + 1):
         say(f"{number:>3}  {word:<32} {says}")

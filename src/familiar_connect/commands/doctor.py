@@ -31,6 +31,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.connect import ConnectTarget, ask_for_word
 from familiar_connect.commands.doctor_checks import (
     DoctorFinding,
+    check_character,
     check_consent,
     check_documents,
     check_platforms,
@@ -121,6 +122,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("ledger", lambda: _ledger(root))
     yield from _run_check("chats", lambda: _chats(root))
     yield from _run_check("memory", lambda: _memory(root))
+    yield from _run_check("character", lambda: check_character(root, home))
     yield from _run_check("confidence", lambda: _confidence(root))
     yield from _run_check("versions", lambda: _versions(root))
     yield from _run_check("review", lambda: _pending(root))

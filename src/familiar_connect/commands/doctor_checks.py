@@ -6,7 +6,7 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -153,6 +153,33 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
 
 
+def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """Who the familiar is, where that is more than its prompts show."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.modes import channel_config_for_mode
+    from familiar_connect.context.layers import Layer
+    from familiar_connect.context.providers.character import read_character
+    from familiar_connect.llm.profiles import capabilities_for
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.reply.request import with_model_limits
+    from familiar_connect.support.tokens import estimate_tokens
+
+    folder = FamiliarFolder(root)
+    if not folder.memory.is_dir():
+        return
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home))
+    slot = config.llm["main_prose"]
+    channel = replace(channel_config_for_mode(config.default_mode), budgets=config.budgets)
+    channel = with_model_limits(channel, capabilities_for(slot.model, slot.base_url, slot))
+    room = channel.budget_by_layer[Layer.character]
+    texts = [text for stem, text in read_character(MemoryStore(folder.memory)) if stem != "mes_example"]
+    tokens = sum(estimate_tokens(text, slot.model) for text in texts)
+    if tokens > room:
+        fix = "shorten it, or raise `character` under [budget]"
+        says = f"memory/self is about {tokens:,} tokens, of which a prompt shows {room:,}, not the rest; {fix}"
+        yield DoctorFinding("character", "warn", says)
+
+
 def check_regex(root: Path) -> Iterator[DoctorFinding]:
     """Regex scripts, where there are any: those that cannot run are named with the reason."""
     from familiar_connect.commands.consent import scripts_of, waiting_scripts
@@ -190,7 +217,7 @@ def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=home and profile_of(home))
     slot = config.llm["main_prose"]
     window = slot.context_window or capabilities_for(slot.model).window
-    tokens = sum(map(estimate_tokens, texts))
+    tokens = sum(estimate_tokens(text, slot.model) for text in texts)
     says = f"{name}, {pluralize(len(texts), 'prompt')}, about {tokens:,} tokens"
     if window and tokens * 2 > window:
         fix = "`familiar preset toggle` turns prompts off, `familiar preset off` the preset"

@@ -27,6 +27,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError, FamiliarError
+from familiar_connect.support.text import list_some
 
 if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.cast import CastWish
@@ -311,7 +312,7 @@ def _say_taken(result: ChatImportResult, owner: str) -> None:
             f"(import {record.number}){': ' if more else ''}{', '.join(more)}."
         )
     if result.cast.others:
-        say(f"{result.cast.character} is this familiar; others in it: {', '.join(result.cast.others[:10])}.")
+        say(f"{result.cast.character} is this familiar; others in it: {list_some(result.cast.others, 10)}.")
     for sentence in result.notes:
         say(sentence)
     if result.fields_dropped:
@@ -375,6 +376,6 @@ def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_jso
         return
     say(f"Took {done.turns:,} messages of {done.record.file} back out.")
     if done.files:
-        say(f"Corrected {len(done.files):,} memory files: {', '.join(done.files[:10])}")
+        say(f"Corrected {len(done.files):,} memory files: {list_some(done.files, 10)}")
     if done.stays:
         say(f"{done.stays:,} messages said in {done.record.chat!r} since stay.")

@@ -25,6 +25,7 @@ from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.name_completion import complete_chats
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
+from familiar_connect.support.text import list_some
 
 if TYPE_CHECKING:
     from familiar_connect.history.store import HistoryStore
@@ -116,7 +117,7 @@ def find_chat(root: Path, name: str) -> int:
     registry = ChatRegistry(FamiliarFolder(root))
     found = registry.find(TERMINAL_PLACE, name)
     if found is None:
-        names = ", ".join(chat.name for chat in registry.all(TERMINAL_PLACE)[:20])
+        names = list_some([chat.name for chat in registry.all(TERMINAL_PLACE)], 20)
         raise HomeError(f"{root.name} has no chat {name!r}; there are: {names}")
     return found.channel_id
 

@@ -92,6 +92,8 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
         result = export_silly_tavern_lorebook(store, folder=folder)
     for sentence in result.errors[:MOST_SHOWN]:
         say(f"familiar: {sentence}", err=True)
+    if len(result.errors) > MOST_SHOWN:
+        say(f"familiar: and {len(result.errors) - MOST_SHOWN} more", err=True)
     count = len(result.book["entries"])
     if count == 0:
         raise HomeError(f"there is no lore in {folder} of {root.name}: write some, or `familiar import lorebook FILE`")

@@ -19,6 +19,7 @@ import click
 from familiar_connect.commands.common import (
     familiar_option,
     home_of,
+    keep_log_apart,
     open_or_make_root,
     open_root,
     profile_of,
@@ -36,7 +37,6 @@ from familiar_connect.commands.page_server import (
 )
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.command import command_name
-from familiar_connect.config.folders import HomeFolder
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
@@ -87,8 +87,7 @@ def run(
         raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
     port = page_port if page_wanted else None
     if demo_discord:
-        if not ctx.find_root().obj["verbose"]:
-            _log_apart(home)
+        keep_log_apart(ctx, home)
         return _run_demo(open_or_make_root(home, familiar_id), home, tour=tour, page_port=port)
     root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
@@ -110,13 +109,6 @@ def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> i
         say_command("talk there yourself", f"{command_name()} run --demo-discord --familiar {root.name}")
     say_trial(root, home)
     return code
-
-
-def _log_apart(home: Path) -> None:
-    """Keep warnings out of the talk; -v shows them on the error stream."""
-    from familiar_connect.support.log import log_to_file
-
-    log_to_file(HomeFolder(home).log_file)
 
 
 async def _tour(root: Path, home: Path) -> int:

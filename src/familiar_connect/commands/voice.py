@@ -14,6 +14,7 @@ from familiar_connect.commands.common import (
     familiar_option,
     home_of,
     json_option,
+    keep_log_apart,
     open_or_make_root,
     profile_of,
     say,
@@ -87,6 +88,7 @@ def voice(
             say(f"familiar: {file} cannot be read: there is no such file", err=True)
             return exit_codes.USAGE
     home = home_of(ctx)
+    keep_log_apart(ctx, home)
     root = open_or_make_root(home, familiar_id)
     require_voice_packages(root, home)
     if words is not None and answer is not None:

@@ -290,7 +290,7 @@ class CharacterConfig:
         key="providers.history.grow",
     )
     history_refresh_every_turns: int = setting(
-        10,
+        16,
         integer_rule(least=1),
         "Turns after which the summary of older ones is refreshed.",
         key="providers.history.refresh_every_turns",

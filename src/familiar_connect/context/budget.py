@@ -45,6 +45,8 @@ LEAST_WORTH_KEEPING = 8
 EVERY_LAYER = dict.fromkeys(Layer)
 COMPLETION_SHARE = 0.15
 """Part of the token budget kept for the reply."""
+CHARACTER_SHARE = 0.2
+"""Part of the token budget that who the familiar is keeps, however much is said: without it somebody else answers."""
 
 
 class Budgeter:
@@ -190,13 +192,20 @@ def _shown(item: ContextItem) -> ContextItem:
 
 
 def fit_total(
-    kept: Sequence[Contribution], *, room: int, protected: frozenset[int] = frozenset(), model: str | None = None
+    kept: Sequence[Contribution],
+    *,
+    room: int,
+    protected: frozenset[int] = frozenset(),
+    floors: Mapping[int, int] | None = None,
+    model: str | None = None,
 ) -> tuple[list[Contribution], list[DroppedNote]]:
     """*kept* within *room* tokens overall: the lowest priority gives way first.
 
-    *protected* holds positions in *kept* that never do. Items lose their oldest first and keep the
-    newest. What cannot be made to fit is returned over the room; the caller decides what to say.
+    *protected* holds positions in *kept* that never do, *floors* how many tokens others keep in any case. Items lose
+    their oldest first and keep the newest. What cannot be made to fit is returned over the room; the caller decides
+    what to say.
     """
+    floors = floors or {}
     remaining: dict[int, Contribution] = dict(enumerate(kept))
     notes: list[DroppedNote] = []
     excess = sum(cost(c, model) for c in kept) - room
@@ -205,7 +214,7 @@ def fit_total(
         if excess <= 0:
             break
         contribution = kept[position]
-        target = tokens_of(contribution, model) - excess
+        target = max(tokens_of(contribution, model) - excess, floors.get(position, 0))
         shortened, note = shorten_contribution(
             contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total", model=model
         )
@@ -223,8 +232,9 @@ def fit_total(
 def fit_to_request(output: PipelineOutput, model: str | None = None) -> PipelineOutput:
     """*output* cut so that the rendered prompt and the reply's share fit the request's budget, if it has one.
 
-    The new messages, the newest turn before them, the note of an interruption, the last words and the
-    speaker's own people file never give way; if those alone are too large the turn goes on with a warning.
+    The new messages, the newest turn before them, the note of an interruption, the last words, the speaker's own
+    people file and the first of who the familiar is never give way; if those alone are too large the turn goes on with
+    a warning.
     """
     request = output.request
     kept, notes = output.budget.kept, _shortened_pending(request)
@@ -233,7 +243,8 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
             request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output, model)
         )
         if sum(cost(c, model) for c in kept) > room:
-            kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), model=model)
+            floors = _character_floors(kept, int(request.budget_tokens * CHARACTER_SHARE), model)
+            kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), floors=floors, model=model)
             notes += cuts
             if (over := sum(cost(c, model) for c in kept) - room) > 0:
                 logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
@@ -262,6 +273,16 @@ def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> froz
     """Positions of the speaker's people file: no budget ever loses it."""
     slug = request.author.slug if request.author else None
     return frozenset(i for i, c in enumerate(kept) if c.tag is ItemTag.PEOPLE and slug and c.key == slug)
+
+
+def _character_floors(kept: Sequence[Contribution], share: int, model: str | None) -> dict[int, int]:
+    """What each part of the character keeps of *share* tokens: its description first, then the others in order."""
+    parts = [i for i, c in enumerate(kept) if c.layer is Layer.character and not c.items]
+    floors: dict[int, int] = {}
+    for position in sorted(parts, key=lambda i: (kept[i].tag is not ItemTag.PERSONA, kept[i].order, i)):
+        floors[position] = min(tokens_of(kept[position], model), share)
+        share -= floors[position]
+    return floors
 
 
 def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:

@@ -86,6 +86,11 @@ class Generation:
         self.text = ""
 
     @property
+    def model_name(self) -> str:
+        """The model whose tokens the prompt was measured in: the first that is asked."""
+        return _name_of(self._models[0])
+
+    @property
     def tools_used(self) -> list[str]:
         """Names of the tools the model called, in order; of a name it made up only that it did."""
         known = {spec.name for spec in self._tools.specs} if self._tools is not None else set()

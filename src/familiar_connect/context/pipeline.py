@@ -66,7 +66,7 @@ from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.terminal_escapes import without_escapes
-from familiar_connect.support.tokens import is_vocabulary_ready, load_vocabulary
+from familiar_connect.support.tokens import counting_for, is_vocabulary_ready, load_vocabulary
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
 
@@ -194,6 +194,12 @@ class ContextPipeline:
         return self._pack(await self._gather(request, limit_s), budget_by_layer)
 
     async def _gather(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
+        if not is_vocabulary_ready(self._model_name):
+            await off_loop(load_vocabulary, self._model_name)
+        with counting_for(self._model_name):
+            return await self._ask_providers(request, limit_s)
+
+    async def _ask_providers(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
         as_there = request.is_exact
         providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
         if as_there or not self._chain:
@@ -204,8 +210,6 @@ class ContextPipeline:
         if request.card is not None:
             found = await off_loop(expand_authored, found, request)
         found, withheld = withhold(found, request)
-        if not is_vocabulary_ready(self._model_name):
-            await off_loop(load_vocabulary, self._model_name)
         return _Gathered(request, found, outcomes, withheld)
 
     async def _gather_beside_chain(
@@ -226,9 +230,10 @@ class ContextPipeline:
         if request.is_exact:  # the preset's own context is the only limit
             everything = BudgetResult(kept=in_prompt_order(found))
             return PipelineOutput(request, everything, gathered.outcomes, directives, gathered.withheld)
-        budget = self._budgeter.fill(found, budget_by_layer)
-        output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
-        return fit_to_request(output, self._model_name)
+        with counting_for(self._model_name):
+            budget = self._budgeter.fill(found, budget_by_layer)
+            output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
+            return fit_to_request(output, self._model_name)
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
         """The chain, one after another; out of time, it ends after its last finished member."""
@@ -317,7 +322,8 @@ class ContextPipeline:
     def _offering(self, request: ContextRequest) -> tuple[ContextRequest, ToolSet | None]:
         """*request* with what its model may use, which authored text asks for by name; and the tools themselves."""
         tools = self._resources.tools(request) if self._resources.tools is not None else None
-        return replace(request, offered=turn_capabilities(tools, capabilities_of(self._model))), tools
+        with counting_for(self._model_name if is_vocabulary_ready(self._model_name) else None):
+            return replace(request, offered=turn_capabilities(tools, capabilities_of(self._model))), tools
 
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
         started = _loop_time()

@@ -67,7 +67,7 @@ def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, 
             "layer": payers.get(item.source, "reserved"),
             "role": item.role,
             "message": message,
-            "tokens": estimate_tokens(item.text),
+            "tokens": estimate_tokens(item.text, generation.model_name),
         }
         for item, message in zip(shown, places, strict=True)
     ]

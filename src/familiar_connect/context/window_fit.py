@@ -71,7 +71,7 @@ def fit_to_model(
     notes: list[DroppedNote] = []
     while math.ceil(sum(sizes)) > budget and (oldest := _oldest_exchange(items)):
         gone = [items[index] for index in sorted(oldest)]
-        notes.append(_note_gone(gone))
+        notes.append(_note_gone(gone, model))
         left = [index for index in range(len(items)) if index not in oldest]
         items, sizes = [items[index] for index in left], [sizes[index] for index in left]
     excess = math.ceil(sum(sizes)) - budget
@@ -101,14 +101,14 @@ def drop_oldest(prompt: Prompt, exchanges: int) -> Prompt:
     return replace(prompt, items=tuple(items), dropped=prompt.dropped + tuple(notes)) if notes else prompt
 
 
-def _note_gone(gone: Sequence[ContextItem]) -> DroppedNote:
+def _note_gone(gone: Sequence[ContextItem], model: str | None = None) -> DroppedNote:
     text = "\n".join(item.text for item in gone)
     source = gone[0].source or "history:recent"
-    return DroppedNote(Layer.recent_history, source, "dropped", _size(gone), "window", text)
+    return DroppedNote(Layer.recent_history, source, "dropped", _size(gone, model), "window", text)
 
 
-def _size(items: Sequence[ContextItem]) -> int:
-    return prompt_tokens(items) + MESSAGE_OVERHEAD * len(items)
+def _size(items: Sequence[ContextItem], model: str | None) -> int:
+    return prompt_tokens(items, model) + MESSAGE_OVERHEAD * len(items)
 
 
 def _oldest_exchange(items: Sequence[ContextItem]) -> set[int]:

@@ -21,8 +21,8 @@ from familiar_connect.observe.spending import NOBODY, DayRecord, RefusedMessages
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop, run_to_end
 from familiar_connect.support.clock import Clock
 
-BACKGROUND_SLOTS = frozenset({"memory_writer"})
-"""Work that nobody in particular asked for, whoever's message set it off."""
+BACKGROUND_SLOTS = frozenset({"memory_writer", "history_summary", "interjection_decision"})
+"""Work that nobody in particular asked for, whoever's message set it off: it is the house's."""
 FIRST_TURN = Spending(prompt_tokens=2_000)
 """What a turn is taken to use before one was seen."""
 MILLION = 1_000_000

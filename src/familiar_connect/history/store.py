@@ -422,9 +422,9 @@ class HistoryStore:
         """The oldest *limit* turns past the memory writer's watermarks, ascending; all when it has none."""
         return self._watermarks.turns_since(familiar_id, limit)
 
-    def count_turns_to_write(self, *, familiar_id: str, most: int = -1) -> int:
-        """How many turns lie past the memory writer's watermarks, up to *most*. Reads all of these."""
-        return self._watermarks.count(familiar_id, most)
+    def count_turns_to_write(self, *, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
+        """How many turns, of a channel or of all, the writer has not written, up to *most*. Reads all these."""
+        return self._watermarks.count(familiar_id, most, channel_id)
 
     def next_turns_to_write(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
         """As `turns_since_watermark`, of one audience alone: that of the oldest turn."""

@@ -79,10 +79,11 @@ class WatermarkRows:
         )
         return [turn_from_row(row) for row in rows]
 
-    def count(self, familiar_id: str, most: int = -1) -> int:
-        """How many turns are not written up yet, counted up to *most*; below 0 all of them."""
-        sql = f"SELECT COUNT(*) FROM (SELECT 1{_UNWRITTEN} ORDER BY id LIMIT ?)"
-        return int(self._database.read(sql, (*(familiar_id,) * _IDS, most))[0][0])
+    def count(self, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
+        """How many turns, in *channel_id* alone if given, are not written up yet; below 0 *most* is no bound."""
+        where, which = ("", ()) if channel_id is None else (" AND channel_id = ?", (channel_id,))
+        sql = f"SELECT COUNT(*) FROM (SELECT 1{_UNWRITTEN}{where} ORDER BY id LIMIT ?)"
+        return int(self._database.read(sql, (*(familiar_id,) * _IDS, *which, most))[0][0])
 
     def next_turns(self, familiar_id: str, limit: int) -> list[HistoryTurn]:
         """The oldest *limit* turns not written up yet, of the audience whose turn waits longest, ascending."""

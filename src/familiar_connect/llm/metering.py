@@ -12,7 +12,7 @@ from familiar_connect.llm.completion_reports import collect_completions
 from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
 from familiar_connect.llm.streams import PieceStream, open_stream, pieces_of
 from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec, Usage
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, is_vocabulary_ready
 
 
 class MeteredModel:
@@ -91,6 +91,12 @@ class MeteredModel:
             await inner.aclose()
             self._record(messages, inner.completion.usage, inner.completion.text, is_free=has_failed)
 
+    @property
+    def _counts_as(self) -> str | None:
+        """The model, where its own vocabulary is at hand at once."""
+        model = str(getattr(self._client, "model", "") or "")
+        return model if is_vocabulary_ready(model) else None
+
     def _record(self, messages: Sequence[Message], usage: Usage, text: str, *, is_free: bool) -> None:
         """Count one call. *is_free*: nothing is estimated for it unless it said something."""
         has_counts = usage.prompt_tokens or usage.completion_tokens
@@ -98,8 +104,8 @@ class MeteredModel:
             return
         if not has_counts:
             usage = Usage(
-                prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
-                completion_tokens=estimate_tokens(text),
+                prompt_tokens=sum(estimate_tokens(message.content, self._counts_as) for message in messages),
+                completion_tokens=estimate_tokens(text, self._counts_as),
                 cost=usage.cost,
             )
         self._meter.record_call(self._slot, usage)

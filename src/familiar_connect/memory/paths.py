@@ -130,9 +130,21 @@ class Folder:
         """The first *size* bytes, or what there is, of the plain file *name*."""
         fd = os.open(self.at(name), _OPEN_FILE, dir_fd=self.fd)
         try:
-            return os.read(fd, size)
+            data = os.read(fd, size)
+            while data and len(data) < size and (more := os.read(fd, size - len(data))):
+                data += more
+            return data
         finally:
             os.close(fd)
+
+    def read_to(self, name: str, max_bytes: int) -> tuple[bytes, bool]:
+        """As `read`, but of a file over *max_bytes* its whole lines within them; whether it was cut."""
+        data = self.read(name, max_bytes)
+        if data is not None:
+            return data, False
+        beginning = self.read_beginning(name, max_bytes)
+        end = beginning.rfind(b"\n") + 1
+        return beginning[:end] if end else beginning.decode("utf-8", "ignore").encode(), True
 
     def lstat(self, name: str) -> os.stat_result:
         return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)

@@ -65,10 +65,32 @@ STOP_WORDS = frozenset(
 )
 """Words so common that, as a name, they would point at somebody in every sentence."""
 
+ALSO_NAMES = frozenset({"an", "che", "di", "ella", "elle", "long", "may", "per", "will"})
+"""Those of them that people are called: meant where they are written as a name, in the middle of a sentence."""
+
 _DECORATION = "*_`~\"'“”‘’«»()[]<>.,:;!? \t"
 _EXPLANATION = re.compile(r"\s+(?:\(.*|[—–-]\s.*)$")
 
+_IS_A_TIME_BEFORE = re.compile(
+    r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
+)
+_IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
+_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
+
 _log = logging.getLogger(__name__)
+
+
+def is_meant_as_name(word: str, text: str) -> bool:
+    """Whether *word*, such as "will" or "may", is somebody's name in *text*: by its capital, and no month."""
+    for match in re.finditer(rf"(?<!\w){re.escape(word.capitalize())}(?!\w)", text):
+        if _POSSESSIVE.match(text, match.end()):
+            return True
+        before = text[max(0, match.start() - 40) : match.start()]
+        is_time = _IS_A_TIME_BEFORE.search(before) or _IS_A_TIME_AFTER.match(text, match.end())
+        if not is_time and not _SENTENCE_START.search(before):
+            return True
+    return False
 
 
 def people_path(slug: str) -> str:
@@ -92,7 +114,7 @@ def alias_key(name: str) -> str | None:
     key = one_line(unicodedata.normalize("NFC", name)).lower()
     if len(key) < 2 or len(key) > MAX_ALIAS_CHARS or not key.isprintable():
         return None
-    if key in STOP_WORDS or not any(character.isalnum() for character in key):
+    if (key in STOP_WORDS and key not in ALSO_NAMES) or not any(character.isalnum() for character in key):
         return None
     return key
 

@@ -29,6 +29,8 @@ MAX_PASSES = 1_000
 """Passes of one trigger: a year's backlog, worked off at one go."""
 MOST_COUNTED = 10_000
 """Turns that wait are counted no further: whoever looks wants to know whether there are many."""
+LEAST_SHARE = 4
+"""While people talk, fewer turns than this part of the threshold are not worth a pass of their own."""
 FIRST_PAUSE_S = 60.0
 MAX_PAUSE_S = 1800.0
 
@@ -68,6 +70,8 @@ class MemoryWriterScheduler:
         self._not_before = 0.0
         self._offered = 0
         """Newest turn there was when the latest pass began."""
+        self.latest_result: MemoryWriterResult | None = None
+        """What the latest trigger brought about; None: nothing, or it failed."""
 
     # Starting and stopping
 
@@ -165,7 +169,8 @@ class MemoryWriterScheduler:
             if self._clock.monotonic() < self._not_before or self._own_lock().locked():
                 return
             if await self._waiting(self.turn_threshold) >= self.turn_threshold:
-                await self._run_in_background()
+                # A few turns that are left over wait for the next time: the talk goes on, and each pass is a call.
+                await self._run_in_background(least=max(1, self.turn_threshold // LEAST_SHARE))
 
     async def _on_idle(self) -> None:
         if await self._waiting(1):
@@ -186,18 +191,23 @@ class MemoryWriterScheduler:
 
     # Running
 
-    async def _run_in_background(self) -> None:
+    async def _run_in_background(self, *, least: int = 1) -> None:
         lock = self._own_lock()
         if lock.locked():
             return  # a pass is under way already
         async with lock:
-            await self._run_up_to(await off_loop(self._latest_id))
+            await self._run_up_to(await off_loop(self._latest_id), least=least)
 
-    async def _run_up_to(self, latest: int) -> MemoryWriterResult | None:
-        """Pass after pass until turn *latest* is written up or one brings nothing; their results as one."""
+    async def _run_up_to(self, latest: int, *, least: int = 1) -> MemoryWriterResult | None:
+        """Pass after pass until turn *latest* is written up, fewer than *least* wait or one brings nothing.
+
+        Their results as one.
+        """
         results: list[MemoryWriterResult] = []
         self._offered = max(latest, self._offered)
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
+            if number and await self._waiting(least) < least:
+                break
             before = await off_loop(self._watermark)
             try:
                 result = await self.writer.run()
@@ -218,7 +228,8 @@ class MemoryWriterScheduler:
             self._not_before = 0.0
             if after >= latest:
                 break
-        return _joined(results)
+        self.latest_result = _joined(results)
+        return self.latest_result
 
     def _pause(self, asked_s: float) -> None:
         """Leave the batch alone for a while, longer each time, then try again."""
@@ -231,13 +242,15 @@ class MemoryWriterScheduler:
 
     # Counting
 
-    async def count_waiting(self) -> int:
-        """How many turns are not written up yet, counted up to `MOST_COUNTED`."""
-        return await self._waiting(MOST_COUNTED)
+    async def count_waiting(self, channel_id: int | None = None) -> int:
+        """How many turns, of a channel or of all, are not written up yet, counted up to `MOST_COUNTED`."""
+        return await self._waiting(MOST_COUNTED, channel_id)
 
-    async def _waiting(self, most: int) -> int:
+    async def _waiting(self, most: int, channel_id: int | None = None) -> int:
         """How many turns lie past the watermark, counted up to *most*."""
-        return await off_loop(self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most)
+        return await off_loop(
+            self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most, channel_id=channel_id
+        )
 
     def _latest_id(self) -> int:
         return self.history_store.latest_id(familiar_id=self.familiar_id) or 0
@@ -279,7 +292,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
-    """Several passes told as one; a single one as it is."""
+    """Several passes told as one; a single one as it is. One that was put aside is not hidden by the next."""
     if len(results) <= 1:
         return results[0] if results else None
     return MemoryWriterResult(
@@ -290,6 +303,6 @@ def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
         watermark_id=max(result.watermark_id for result in results),
         run_id=results[-1].run_id,
         refused=[edit for result in results for edit in result.refused],
-        state=results[-1].state,
+        state="quarantined" if any(result.state == "quarantined" for result in results) else results[-1].state,
         retry_after_s=results[-1].retry_after_s,
     )

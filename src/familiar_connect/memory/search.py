@@ -18,7 +18,7 @@ from itertools import islice
 
 from familiar_connect.errors import MemoryStoreError, MemoryStorePathError, MemoryStorePatternError
 from familiar_connect.memory.paths import Folder, Parts, Root, failure, quote_for_error
-from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
+from familiar_connect.memory.types import GrepHit, GrepHits, MemoryStoreLimits
 from familiar_connect.support.line_regex import LinePattern
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.re2_engine import PatternRefused
@@ -51,34 +51,57 @@ def grep_tree(
     ignore_case: bool,
     seconds: float = GREP_SECONDS,
     show: Show | None = None,
-) -> list[GrepHit]:
+) -> GrepHits:
     """The first match of each matching line in the file or folder at *parts*, files in path order.
 
-    With *show*, what it makes of a file is searched in its place, and nothing else counts or is handed out.
+    With *show*, what it makes of a file is searched in its place, and nothing else counts or is handed out. A file over
+    the cap is searched up to it. What is left out, and why, stands with the hits. *seconds* are those of this thread's
+    own work: a busy machine finds as much as an idle one.
     """
+    hits = GrepHits()
     if not pattern:
-        return []
-    hits: list[GrepHit] = []
-    deadline = time.monotonic() + seconds
+        return hits
+    left_out: list[str] = []
+    most = limits.max_results_per_op
+    deadline = time.thread_time() + seconds
     try:
         searcher = _line_pattern(pattern, ignore_case)
-        for batch in _batches(_texts(root, parts, limits.max_file_bytes)):
+        for batch in _batches(_texts(root, parts, limits.max_file_bytes, left_out)):
             if searcher.may_match(b"\n".join(data for _, data in batch)):
-                room = limits.max_results_per_op - len(hits)
-                hits += islice(_hits(searcher, batch, show), room)
-            if len(hits) >= limits.max_results_per_op:
+                hits += islice(_hits(searcher, batch, show), most + 1 - len(hits))
+            if len(hits) > most:
+                del hits[most:]
+                left_out.append(f"these are the first {most:,} lines, there are more: search a smaller folder")
                 break
-            if time.monotonic() > deadline:
+            if time.thread_time() > deadline:
                 if not hits:
                     raise MemoryStorePatternError(
                         f"searching for {quote_for_error(pattern)} took longer than {seconds:g} s; "
                         "search a smaller folder"
                     )
                 _log.warning("search stopped at its time limit", extra={"hits": len(hits), "limit_s": seconds})
+                left_out.append(f"the search ended after {seconds:g} s of work: search a smaller folder")
                 break
     except PatternRefused as refusal:
         raise MemoryStorePatternError(f"cannot search for {quote_for_error(pattern)}: {refusal}") from None
+    hits.left_out = tuple(left_out)
     return hits
+
+
+def say_cut(rel_path: str, max_bytes: int) -> str:
+    """The sentence about a file that is read up to its cap."""
+    return f"memory file {quote_for_error(rel_path)} is read to {max_bytes:,} bytes and cut there; shorten or split it"
+
+
+def oversize_files(root: Root, parts: Parts, max_bytes: int) -> Iterator[str]:
+    """The files at or below *parts* that are larger than *max_bytes*."""
+    for folder, name in walk_files(root, parts):
+        try:
+            size = folder.lstat(name).st_size
+        except OSError:
+            continue
+        if size > max_bytes and name.endswith(".md"):
+            yield path_of(folder, name)
 
 
 def glob_tree(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
@@ -142,23 +165,23 @@ def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:
                     yield from _walk(inner)
 
 
-def _texts(root: Root, parts: Parts, max_bytes: int) -> Iterator[_Text]:
-    """Path and bytes of every file at *parts*, in path order; unreadable and oversize ones are left out."""
+def _texts(root: Root, parts: Parts, max_bytes: int, left_out: list[str]) -> Iterator[_Text]:
+    """Path and bytes of every file at *parts*, in path order, but unreadable ones; *left_out* tells of cut ones."""
     try:
         with root.parent_of(parts) as (folder, name):
-            alone = folder.read(name, max_bytes)
+            alone, is_cut = folder.read_to(name, max_bytes)
             path = path_of(folder, name)
     except OSError:
         for folder, name in walk_files(root, parts):
             try:
-                data = folder.read(name, max_bytes)
+                data, is_cut = folder.read_to(name, max_bytes)
             except OSError:
                 continue
-            if data is not None:
-                yield path_of(folder, name), data
+            left_out += [say_cut(path_of(folder, name), max_bytes)] if is_cut else []
+            yield path_of(folder, name), data
     else:
-        if alone is not None:
-            yield path, alone
+        left_out += [say_cut(path, max_bytes)] if is_cut else []
+        yield path, alone
 
 
 def _batches(texts: Iterable[_Text]) -> Iterator[list[_Text]]:

@@ -36,6 +36,7 @@ from familiar_connect.memory.types import (
     DEFAULT_MAX_RESULTS_PER_OP,
     AuditEntry,
     GrepHit,
+    GrepHits,
     MemoryEntry,
     MemoryStoreLimits,
     Operation,
@@ -51,6 +52,7 @@ __all__ = [
     "DEFAULT_MAX_RESULTS_PER_OP",
     "AuditEntry",
     "GrepHit",
+    "GrepHits",
     "MemoryEntry",
     "MemoryStore",
     "MemoryStoreEncodingError",
@@ -260,22 +262,35 @@ class MemoryStore:
         """Why folders at or below *rel_path* cannot be read, a sentence for each; `glob` and `grep` pass them over."""
         return [str(error) for error in search.unreadable_folders(self._tree, split_path(rel_path))]
 
-    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> GrepHits:
         """The first match of every matching line, up to the cap; see `memory.search`."""
         return search.grep_tree(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
 
     def grep_shown(
         self, pattern: str, show: search.Show, rel_path: str = "", case_insensitive: bool = True
-    ) -> list[GrepHit]:
+    ) -> GrepHits:
         """`grep` in what *show* makes of each file."""
         parts = split_path(rel_path)
         return search.grep_tree(self._tree, self.limits, pattern, parts, ignore_case=case_insensitive, show=show)
 
-    async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+    async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> GrepHits:
         """`grep`, off the event loop."""
         import asyncio  # verbs that only look do without it
 
         return await asyncio.to_thread(self.grep, pattern, rel_path, case_insensitive)
+
+    def read_to_cap(self, rel_path: str) -> str:
+        """As `read_file`, but of a file over the cap its whole lines up to it; `files_over_cap` names those."""
+        try:
+            with self._tree.parent_of(split_path(rel_path)) as (folder, name):
+                data, _ = folder.read_to(name, self.limits.max_file_bytes)
+        except OSError as error:
+            raise failure("read", rel_path, error) from None
+        return _decode(rel_path, data)
+
+    def files_over_cap(self, rel_path: str = "") -> list[str]:
+        """The Markdown files at or below *rel_path* of which only the first part is read. Looks at every file."""
+        return list(search.oversize_files(self._tree, split_path(rel_path), self.limits.max_file_bytes))
 
     def _read(self, rel_path: str, max_bytes: int) -> bytes:
         try:

@@ -53,6 +53,13 @@ class GrepHit:
     match_end: int
 
 
+class GrepHits(list[GrepHit]):
+    """What a search found, in path order."""
+
+    left_out: tuple[str, ...] = ()
+    """What was not looked at or is not in the list, a sentence for each."""
+
+
 @dataclass(frozen=True)
 class RemovedLine:
     """A line that went with a change, known by the hash of its words, and why it went."""

@@ -21,7 +21,7 @@ from familiar_connect.memory.file_audience import MARK
 from familiar_connect.memory.index.protocols import RecallScope, RetrievedChunk
 from familiar_connect.memory.part_audiences import MayTell, PartAudiences, VisibleText
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.types import GrepHit, MemoryEntry
+from familiar_connect.memory.types import GrepHits, MemoryEntry
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class VisibleMemory:
             return []
         return [path for path in found if path.startswith(f"{stem}{MARK}") and not is_archive(path)]
 
-    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> GrepHits:
         """As the store searches, in nothing but what may be told."""
         return self._store.grep_shown(pattern, self._shown_lines, rel_path, case_insensitive)
 

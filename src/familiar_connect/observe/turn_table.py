@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from familiar_connect.context.layers import ItemTag
+from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.observe.inspector import (
     BlockLine,
     block_lines,
@@ -29,6 +29,10 @@ from familiar_connect.support.word_wrap import ENDLESS
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
 
+CHARACTER_CUT = (
+    "! Not all of who the familiar is was shown: {tokens} tokens of its character were left out. Shorten the files in"
+    " memory/self, raise `budget_tokens`, or give it more with `character` under [budget]."
+)
 SHOWN_ID_CHARS = 12
 """The end of a turn's id, which is enough to ask for it; the rest is its time."""
 _GATHERED = {ItemTag.SAMPLE.value: ("example", ""), ItemTag.DIALOGUE.value: ("turn", " of dialogue")}
@@ -99,6 +103,9 @@ def _cuts(trace: TurnTrace, record: ReplayRecord | None) -> str:
     without_budget = [cut for cut in notes if cut["full"] == "no budget"]
     lines = [f"  {one_line(str(cut['source']))}: {cut['tokens_dropped']} tokens, {cut_reason(cut)}" for cut in found]
     text = "Cut\n" + "\n".join(lines) if lines else "Nothing was cut."
+    lost = sum(count_or_zero(cut["tokens_dropped"]) for cut in found if cut["layer"] == Layer.character.value)
+    if lost:
+        text = f"{CHARACTER_CUT.format(tokens=lost)}\n\n{text}"
     for layer, alike in groupby(without_budget, key=lambda cut: str(cut["layer"])):
         names = ", ".join(one_line(str(cut["source"])) for cut in alike)
         text += f"\nNot shown here, where layer {layer} has a budget of 0: {names}."

@@ -16,7 +16,7 @@ from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, is_vocabulary_ready
 
 LEAST_SHARE = 0.5
 """Part of a budget that our own blocks keep beside a preset of any length."""
@@ -78,7 +78,7 @@ def to_request(
         author=turn.speaker or last.author,
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
-        budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset),
+        budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset, story),
         deadline_s=channel_config.deadline_for(is_voice=turn.is_voice),
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
@@ -97,13 +97,14 @@ def to_request(
     )
 
 
-def _without_preset_tokens(total: int, preset: ActivePreset | None) -> int:
+def _without_preset_tokens(total: int, preset: ActivePreset | None, story: Story | None) -> int:
     """*total* without what the preset's own words take; the rest keeps a share whatever its size."""
     if total <= 0 or preset is None or preset.fidelity is PresetFidelity.sillytavern:
         return total
+    model = story.model if story is not None and is_vocabulary_ready(story.model) else None
     nodes = nodes_of(preset.preset, preset.fidelity)
     said = sum(
-        estimate_tokens(node.content)
+        estimate_tokens(node.content, model)
         for node in nodes
         if node.is_enabled and not node.is_marker and not node.is_comment
     )

@@ -36,7 +36,7 @@ from familiar_connect.reply.turn_inputs import TurnInputs
 from familiar_connect.reply.turn_scene import scene_for_turn, with_place_settings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, is_vocabulary_ready, load_vocabulary
 
 MAIN_SLOT = "main_prose"
 MEASURED_TURNS = 200
@@ -99,6 +99,9 @@ class TurnBuilder:
         """What the channel's next turn is made with. ConfigError: its settings cannot be read."""
         named = (await off_loop(self._channels.get, channel_id)).model
         await self._models.learn_limits(MAIN_SLOT, model=named)
+        model = getattr(self._models.get(MAIN_SLOT, model=named), "model", None)
+        if not is_vocabulary_ready(model):
+            await off_loop(load_vocabulary, model)
         return await off_loop(self._read_setup, channel_id, is_voice, changed)
 
     async def build(

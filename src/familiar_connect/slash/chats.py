@@ -73,12 +73,13 @@ async def suggest_chats(familiar: Familiar, place_id: int, begun: str) -> list[s
 
 
 def _listing(familiar: Familiar, place_id: int, channel_id: int, columns: int) -> str:
-    rows, chats = [], familiar.stores.chats.all(place_id)[:MOST_LISTED]
-    for chat in chats:
+    rows, chats = [], familiar.stores.chats.all(place_id)
+    for chat in chats[:MOST_LISTED]:
         last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
         when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
         rows.append((f"{'*' if chat.channel_id == channel_id else ' '} {chat.name}", when))
-    return text_table(("", ""), rows, columns, TableStyle(left=(0, 1), indent=0))
+    more = f"\n… and {len(chats) - MOST_LISTED:,} more" if len(chats) > MOST_LISTED else ""
+    return text_table(("", ""), rows, columns, TableStyle(left=(0, 1), indent=0)) + more
 
 
 CHAT = SlashCommand(

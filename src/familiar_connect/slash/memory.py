@@ -10,6 +10,7 @@ from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.readers import readers_at
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import list_some
 
 MAX_LISTED = 60
 MAX_SUGGESTED = 25
@@ -35,7 +36,7 @@ def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
     if not found:
         return _explain_nothing(familiar, wanted)
     if len(found) > 1:
-        return f"{wanted!r} could be {', '.join(found[:MAX_SUGGESTED])}: say which."
+        return f"{wanted!r} could be {list_some(found, MAX_SUGGESTED)}: say which."
     try:
         return memory.read_file(found[0]).strip()
     except MemoryStoreError as error:
@@ -70,7 +71,7 @@ def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[
 
 
 def _listing(memory: VisibleMemory) -> str:
-    files = memory.glob("**/*.md")
+    files = memory.list_files()
     shown = "\n".join(f"  {path}" for path in files[:MAX_LISTED])
     more = f"\n  … and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
     how = "Read one with /memory FILE, or with a person's name."

@@ -11,12 +11,14 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
+from familiar_connect.reply.protocols import RewritesPosts
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.readers import note_readers
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import one_line, shorten
+from familiar_connect.support.text import one_line, pluralize, shorten
 
 SHOWN_LINES = 10
 MOST_LINES = 50
@@ -86,9 +88,17 @@ async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     count = _number(wanted, "/undo 2 for the last two exchanges") if wanted else 1
     if count > MOST_UNDONE:
         raise HistoryError(f"At most {MOST_UNDONE} exchanges are taken back at once: /undo {MOST_UNDONE}.")
-    gone = await familiar.reply_path.controls.undo(door_of(ctx), count)
+    door = door_of(ctx)
+    gone = await familiar.reply_path.controls.undo(door, count)
     lines = "\n".join(f"  {line}" for line in await _shown(gone, ctx, familiar))
-    return SlashReply(text=f"Taken back, as if it had never been said:\n{lines}")
+    how_much = f"{pluralize(count, 'exchange')}, {pluralize(len(gone), 'line')}"
+    stays = f" {_standing(door)} in this channel." if ctx.author.platform not in LOCAL_PLATFORMS else ""
+    return SlashReply(text=f"Taken back, {how_much}: no prompt, no search and no memory has them now.{stays}\n{lines}")
+
+
+def _standing(door: ControlDoor) -> str:
+    """What /undo cannot take out of a place that others read."""
+    return "What people wrote still stands" if isinstance(door.place, RewritesPosts) else "All of it still stands"
 
 
 async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -116,10 +126,15 @@ async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 async def run_lines(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip()
-    limit = min(_number(wanted, "/lines 20"), MOST_LINES) if wanted else SHOWN_LINES
-    turns = await familiar.reply_path.controls.lines(ctx.channel_id, limit)
+    asked = _number(wanted, "/lines 20") if wanted else SHOWN_LINES
+    limit = min(asked, MOST_LINES)
+    found = await familiar.reply_path.controls.lines(ctx.channel_id, limit + 1)
+    turns = found[-limit:]
     shown = await _shown(turns, ctx, familiar)
     rows = [f"{len(turns) - at:>3}  {line}" for at, line in enumerate(shown)]
+    if len(found) > limit and (asked > limit or not wanted):
+        more = f"/lines {2 * SHOWN_LINES} shows more" if asked <= limit else f"/lines shows at most {MOST_LINES}"
+        rows.insert(0, f"  …  There are older ones; {more}.")
     return SlashReply(text="\n".join(rows) or "Nothing has been said here yet.")
 
 

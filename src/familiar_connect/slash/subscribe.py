@@ -11,6 +11,7 @@ from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.conversation.channels import channel_label
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.writer import MemoryWriterResult
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashHandler, SlashPlace, SlashReply
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
@@ -20,6 +21,9 @@ logger = logging.getLogger(__name__)
 WRITABLE = (ChannelKind.text, ChannelKind.thread, ChannelKind.forum_post)
 NO_CHANNEL = "There is nothing to subscribe to here: everything said here is heard."
 NO_FORUM = "This is no post of a forum: use this in one of its posts."
+NOTHING_LEFT = "There was nothing left to write up."
+NOT_YET = "What I heard is not written up yet; that is tried again later."
+PUT_ASIDE = "What I heard could not be written up and is put aside for my owner to look at."
 NO_VOICE = "I have no voice here: speaking and hearing are not set up on this platform."
 
 
@@ -70,7 +74,7 @@ async def unsubscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply
     await off_loop(familiar.subscriptions.remove, channel_id=forum_id, kind=SubscriptionKind.text)
     familiar.monitor.clear_channel(ctx.channel_id)
     await ctx.acknowledge("I stop listening to this forum and write up what I heard.")
-    return SlashReply(text=f"I no longer listen to this forum. {await _flush_memory(familiar)}")
+    return SlashReply(text=f"I no longer listen to this forum. {await _write_up(familiar)}")
 
 
 def _forum_id(ctx: SlashContext) -> int | None:
@@ -107,15 +111,30 @@ async def unsubscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     await off_loop(familiar.subscriptions.remove, channel_id=ctx.channel_id, kind=SubscriptionKind.text)
     familiar.monitor.clear_channel(ctx.channel_id)
     await ctx.acknowledge("I stop listening here and write up what I heard.")
-    return SlashReply(text=f"I no longer listen here. {await _flush_memory(familiar)}")
+    return SlashReply(text=f"I no longer listen here. {await _write_up(familiar, ctx.channel_id)}")
 
 
-async def _flush_memory(familiar: Familiar) -> str:
+async def _write_up(familiar: Familiar, channel_id: int | None = None) -> str:
+    """Have memory written; what became of the words of *channel_id*, or of all, in one sentence."""
+    scheduler = familiar.memory_writer_scheduler
     try:
-        await familiar.memory_writer_scheduler.flush()
+        waited = await scheduler.count_waiting(channel_id)
+        result = await scheduler.flush() or scheduler.latest_result  # a pass that was under way may have done it
+        left = await scheduler.count_waiting(channel_id)
     except Exception as error:  # isolation: the writer tries again by itself
         logger.warning("memory could not be written up", extra={"error": type(error).__name__})
-        return "Memory is not written up yet; that is tried again later."
+        return NOT_YET
+    return NOTHING_LEFT if not waited else NOT_YET if left else _told(result)
+
+
+def _told(result: MemoryWriterResult | None) -> str:
+    """What a pass made of words that no longer wait."""
+    if result is not None and result.state == "quarantined":
+        return PUT_ASIDE
+    if result is not None and result.state == "proposed":
+        return "My notes of what I heard wait for my owner to approve them."
+    if result is None or not (result.session_file or result.people_files or result.topic_files):
+        return "I heard nothing that I keep in memory."
     return "What I heard is written up."
 
 
@@ -156,11 +175,12 @@ async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply
     await ctx.acknowledge("I leave and write up what I heard.")
     if door is not None:
         await door.disconnect()
+    left = connected if connected is not None or known is None else known.channel_id
     for channel_id in {connected, known.channel_id if known else None} - {None}:
         assert channel_id is not None
         familiar.monitor.clear_channel(channel_id)
         await off_loop(familiar.subscriptions.remove, channel_id=channel_id, kind=SubscriptionKind.voice)
-    return SlashReply(text=f"I left the voice channel. {await _flush_memory(familiar)}")
+    return SlashReply(text=f"I left the voice channel. {await _write_up(familiar, left)}")
 
 
 def _command(name: str, description: str, run: SlashHandler, *, needs_voice: bool = False) -> SlashCommand:

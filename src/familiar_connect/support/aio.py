@@ -20,6 +20,7 @@ from collections.abc import (
     Iterator,
 )
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,8 +33,12 @@ logger = logging.getLogger(__name__)
 
 
 async def off_loop(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking *work* in a thread; a deadline around this await is a real one. The running loop decides how."""
-    return await asyncio.get_running_loop().run_in_executor(pool_for(work), partial(work, *args, **kwargs))
+    """Run blocking *work* in a thread; a deadline around this await is a real one. The running loop decides how.
+
+    Context variables are there as they are here.
+    """
+    here = copy_context()
+    return await asyncio.get_running_loop().run_in_executor(pool_for(work), partial(here.run, work, *args, **kwargs))
 
 
 def is_on_loop() -> bool:

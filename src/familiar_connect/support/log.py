@@ -61,6 +61,8 @@ _SECRETS = (
 )
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+_IS_OURS = "is_of_familiar_connect"
+"""Marks the handlers that were put in place here."""
 _BUILT_IN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -77,8 +79,11 @@ def set_up_logging(verbosity: int, *, stream: TextIO | None = None, json_lines: 
     return handler
 
 
-def log_to_file(path: Path) -> None:
-    """Send warnings to a small file instead of the screen, where they would stand in the middle of a conversation."""
+def log_to_file(path: Path) -> str | None:
+    """Send warnings to a small file instead of the screen, where they would stand in the middle of a conversation.
+
+    Where there can be no such file they are lost all the same; why that is so is returned.
+    """
     from logging.handlers import RotatingFileHandler  # brings the network with it: only where it is used
 
     class QuietRotatingFileHandler(RotatingFileHandler):
@@ -93,10 +98,11 @@ def log_to_file(path: Path) -> None:
         refuse_linked_path(f"{path}.1")
         handler = QuietRotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
     except OSError as failure:
-        logging.getLogger(__name__).warning("no log file is written", extra={"reason": str(failure)})
-        return
+        _use(logging.NullHandler())
+        return failure.strerror or str(failure)
     handler.setFormatter(LineFormatter())
     _use(handler)
+    return None
 
 
 def _use(handler: logging.Handler) -> None:
@@ -107,8 +113,9 @@ def _use(handler: logging.Handler) -> None:
     libraries = _LibraryLines(handler)
     for name, wanted in ((ROOT, handler), ("", libraries)):
         root = logging.getLogger(name)
-        for earlier in [one for one in root.handlers if isinstance(one, _LineHandler | _LibraryLines)]:
+        for earlier in [one for one in root.handlers if getattr(one, _IS_OURS, False)]:
             root.removeHandler(earlier)
+        setattr(wanted, _IS_OURS, True)
         root.addHandler(wanted)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from familiar_connect.support.tokens import chars_within
 
@@ -25,6 +26,12 @@ _VIRAMA = 9
 def truncate(text: str, max_tokens: int, model: str | None = None) -> str:
     """The longest good beginning of *text* within *max_tokens*, as *model* counts them where that is known."""
     return truncate_chars(text, chars_within(text, max_tokens, model))
+
+
+def list_some(words: Sequence[str], most: int) -> str:
+    """The first *most* of *words*, and how many more there are."""
+    shown = ", ".join(words[:most])
+    return f"{shown} and {len(words) - most:,} more" if len(words) > most else shown
 
 
 def pluralize(count: int, what: str) -> str:

@@ -1,16 +1,19 @@
 """estimate_tokens: how many tokens a text has for a model, counted or estimated on this machine.
 
-Vocabularies that come inside an installed package are counted exactly, offline. For every other model the text is
-weighed by its script: four characters a token for plain Latin text, more tokens for accents, code and other
-scripts. The weights are set by the vocabulary of a multilingual model (benchmarks/token_counts.py); they only grow
-with the text.
+Vocabularies that come inside an installed package are counted exactly, offline; `counting_for` says whose count is
+meant wherever none is named, so that every budget of a turn is in the tokens of the model that answers it. For every
+other model the text is weighed by its script: four characters a token for plain Latin text, more tokens for accents,
+code and other scripts. The weights are set by the vocabulary of a multilingual model (benchmarks/token_counts.py);
+they only grow with the text.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 CHARS_PER_TOKEN = 4
@@ -21,10 +24,12 @@ EXACT_LIMIT_CHARS = 40_000
 MESSAGE_OVERHEAD = 4
 """Tokens a chat format spends around one message."""
 
+MOST_CHARS_A_TOKEN = 32
 REMEMBERED_CHARS = 2_000
 """Counts of texts up to this length are remembered."""
 
 Encode = Callable[[str], Sequence[int]]
+_counted_for: ContextVar[str | None] = ContextVar("counted_for", default=None)
 
 _VOCABULARIES = (
     ("o200k_base", ("gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4", "chatgpt-4o", "gpt-oss")),
@@ -119,10 +124,12 @@ _SMALL_WORDS = frozenset(
 def estimate_tokens(text: str, model: str | None = None) -> int:
     """Tokens of *text*: exact for a *model* whose vocabulary is bundled, else weighed by script.
 
-    The rest of a text beyond the limit is taken to be as dense as its beginning.
+    No model is the one that `counting_for` names. The rest of a text beyond the limit is taken to be as dense as its
+    beginning.
     """
     if not text:
         return 0
+    model = model or _counted_for.get()
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
     if vocabulary is None or encoder is None:
@@ -135,17 +142,29 @@ def estimate_tokens(text: str, model: str | None = None) -> int:
 
 def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
     """How many characters of *text*, from its beginning, are within *max_tokens*."""
+    model = model or _counted_for.get()
     if estimate_tokens(text, model) <= max_tokens:
         return len(text)
     if max_tokens <= 0:
         return 0
     if not (model and vocabulary_of(model)):
         return (_cut_again if len(text) <= 4 * REMEMBERED_CHARS else _weighed_chars)(text, max_tokens)
-    ends = range(len(text) + 1)
+    # Only blanks and ruled lines are longer for a token: of those fewer are kept, and a long text is not read whole.
+    ends = range(min(len(text), MOST_CHARS_A_TOKEN * max_tokens) + 1)
     at = bisect.bisect_right(ends, max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
     while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
         at -= 1
     return at
+
+
+@contextmanager
+def counting_for(model: str | None) -> Iterator[None]:
+    """Within this block, in its tasks and in its threads, tokens are those of *model*; load its vocabulary before."""
+    token = _counted_for.set(model)
+    try:
+        yield
+    finally:
+        _counted_for.reset(token)
 
 
 def is_vocabulary_ready(model: str | None) -> bool:

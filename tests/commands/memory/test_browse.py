@@ -8,6 +8,7 @@ import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
 from tests.commands.memory.conftest import Run
+from tests.fakes.program import run_program
 from tests.fakes.sample_week import ALICE_FILE
 
 
@@ -98,3 +99,30 @@ def test_which_of_several_is_shown_stands_first(run: Run, root: Path, tmp_path: 
         assert run(*words).err.startswith(told), words
     assert run("list", "--familiar", root.name).err == ""
     assert run("list", "--json").err == ""
+
+
+def test_a_file_over_its_cap_is_read_up_to_it_and_said_to_be_cut(tmp_path: Path) -> None:
+    """In grep, in search and in check; of more lines than are shown grep says so."""
+    root = make_starter(tmp_path, "ember")
+    (root / "memory" / "topics").mkdir(exist_ok=True)
+    settings = root / "character.toml"
+    embedder = '[providers.content_search]\nembedder = "hashing"\n'
+    settings.write_text(settings.read_text(encoding="utf-8").replace("[providers.content_search]\n", embedder))
+    filler = "".join(
+        f"- line {n} about the quokka, which is a small animal of some island far away\n" for n in range(4_000)
+    )
+    (root / "memory" / "topics" / "big.md").write_text(f"# Big\n\nThe zeppelin hangar is by the lake.\n{filler}")
+    cut = "memory file 'topics/big.md' is read to 262,144 bytes and cut there"
+
+    found, many, searched, checked = (
+        run_program(tmp_path, "memory", *words)
+        for words in (("grep", "zeppelin"), ("grep", "quokka"), ("search", "zeppelin hangar"), ("check",))
+    )
+
+    assert found.stdout == "topics/big.md:3: The zeppelin hangar is by the lake.\n"
+    assert cut in found.stderr
+    assert len(many.stdout.splitlines()) == 1_000
+    assert "these are the first 1,000 lines, there are more" in many.stderr
+    assert "zeppelin hangar" in searched.stdout
+    assert cut in searched.stderr
+    assert f"large file       {cut}" in checked.stdout

@@ -168,16 +168,26 @@ def test_more_files_than_the_store_lists_at_once_are_indexed(tmp_path: Path, mod
 def test_unreadable_files_are_passed_by_with_a_line(
     store: MemoryStore, model: CountingEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Bad bytes, a file over the cap, a loop of links: the rest goes on, and each is named once."""
+    """Bad bytes, a loop of links: the rest goes on, and each is named once."""
     (store.root / "bad.md").write_bytes(b"\xff\xfe\x00 not text")
-    (store.root / "huge.md").write_text("x" * 300_000)
     (store.root / "loop").symlink_to(store.root, target_is_directory=True)
     with opened(store) as index, caplog.at_level(logging.WARNING):
         index.build_if_stale(store, model)
         index.build_if_stale(store, model)
 
-        assert sorted(vars(record)["path"] for record in caplog.records) == ["bad.md", "huge.md"]
+        assert sorted(vars(record)["path"] for record in caplog.records) == ["bad.md"]
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
+
+
+def test_a_file_over_the_cap_is_taken_in_up_to_it(tmp_path: Path, model: CountingEmbedder) -> None:
+    """Its first lines are found, what lies behind the cap is not."""
+    store = MemoryStore(tmp_path / "memory", limits=MemoryStoreLimits(max_file_bytes=60))
+    (store.root / "huge.md").write_text("The zeppelin hangar is by the lake.\n" + "filler words\n" * 20 + "a yak\n")
+    with opened(store) as index:
+        index.build_if_stale(store, model)
+
+        assert found(index, model, "zeppelin hangar") == ["huge.md"]
+        assert "yak" not in store.read_to_cap("huge.md")
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_no_error(store: MemoryStore, model: CountingEmbedder) -> None:
@@ -186,9 +196,9 @@ def test_a_file_that_vanishes_while_it_is_read_is_no_error(store: MemoryStore, m
     class Vanishing:
         root = store.root
 
-        def read_file(self, rel_path: str) -> str:
+        def read_to_cap(self, rel_path: str) -> str:
             (store.root / "people/bo.md").unlink(missing_ok=True)
-            return store.read_file(rel_path)
+            return store.read_to_cap(rel_path)
 
     with opened(store) as index:
         assert index.build_if_stale(Vanishing(), model).rebuilt_paths == ["people/ada.md", "topics/tea.md"]

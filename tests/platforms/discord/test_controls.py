@@ -50,7 +50,9 @@ async def test_an_undone_exchange_takes_our_message_away(tmp_path: Path) -> None
     async with familiar_on_discord(tmp_path, ("Tea.", "Rain.")) as den:
         await asked(den, "Do you like ska?", 1)
 
-        assert "Do you like ska?" in await use(den, "undo")
+        answer = await use(den, "undo")
+        assert "Do you like ska?" in answer
+        assert "What people wrote still stands in this channel." in answer
         assert (shown(den), den.roles_and_texts()) == ([], [])
         await asked(den, "Weather?", 2)
         assert "ska" not in "".join(message.content for message in den.model.calls[-1])

@@ -107,6 +107,8 @@ def grep(ctx: click.Context, pattern: str, place: str, case: bool, familiar_id: 
             say(f"{hit.rel_path}:{hit.line_number}: {hit.line_text[:start]}", nl=False)
             say(hit.line_text[start:end], nl=False, fg="red", bold=True)
             say(hit.line_text[end:])
+        for sentence in hits.left_out:
+            say(f"familiar: {sentence}", err=True)
         return 0 if hits else 1
 
 

@@ -31,6 +31,7 @@ from familiar_connect.commands.logs import name_places
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.memory.search import say_cut
 from familiar_connect.support.file_lock import is_held
 from familiar_connect.support.sqlite import connect_unlinked
 
@@ -107,6 +108,7 @@ def search(
         sync_index(index, quiet=as_json, meaning_s=MEANING_S)
         index.retriever.warm(words)
         hits = index.retriever.recall_now(words, limit=limit, scope=_owners_scope(index, channel, only))
+        cut = index.memory.store.files_over_cap() if only != "turns" else []
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
@@ -116,6 +118,8 @@ def search(
         say("\n\n".join(_shown(number, hit, places, explain=explain) for number, hit in enumerate(hits, 1)))
         if explain:
             say(f"\n{_legend(hits)}")
+    for path in cut:
+        say(f"familiar: {say_cut(path, index.memory.store.limits.max_file_bytes)}", err=True)
     return 0 if hits else 1
 
 

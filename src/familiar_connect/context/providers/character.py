@@ -91,25 +91,27 @@ class CharacterProvider:
 
     def _read(self) -> list[tuple[str, str]]:
         with self._store.hold():
-            return self._read_all()
+            return read_character(self._store)
 
-    def _read_all(self) -> list[tuple[str, str]]:
-        found = []
-        paths = self._store.glob("self/*.md")
-        for reason in self._store.unreadable_folders("self") if not paths else ():
-            logger.warning("the character is left out: %s", reason)
-        for path in paths:
-            stem = PurePosixPath(path).stem
-            if stem in NEVER_SHOWN:
-                continue
-            try:
-                text = self._store.read_file(path)
-            except MemoryStoreError as error:
-                logger.warning("character file skipped: %s", path, extra={"reason": type(error).__name__})
-                continue
-            if text.strip():
-                found.append((stem, text))
-        return found
+
+def read_character(store: MemoryStore) -> list[tuple[str, str]]:
+    """The files of `self/` that belong in a prompt, each as its stem and its text."""
+    found = []
+    paths = store.glob("self/*.md")
+    for reason in store.unreadable_folders("self") if not paths else ():
+        logger.warning("the character is left out: %s", reason)
+    for path in paths:
+        stem = PurePosixPath(path).stem
+        if stem in NEVER_SHOWN:
+            continue
+        try:
+            text = store.read_file(path)
+        except MemoryStoreError as error:
+            logger.warning("character file skipped: %s", path, extra={"reason": type(error).__name__})
+            continue
+        if text.strip():
+            found.append((stem, text))
+    return found
 
 
 def _alter_texts(name: str, text: str) -> list[tuple[str, str]]:

@@ -53,7 +53,7 @@ class ReadableStore(Protocol):
     @property
     def root(self) -> Path: ...
 
-    def read_file(self, rel_path: str) -> str: ...
+    def read_to_cap(self, rel_path: str) -> str: ...
 
 
 @dataclass
@@ -402,7 +402,7 @@ def _insert_rows(
 def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared | None:
     """A file cut up; without chunks when it cannot be read, None when it is gone."""
     try:
-        text = without_surrogates(without_audience(store.read_file(rel_path)))
+        text = without_surrogates(without_audience(store.read_to_cap(rel_path)))
     except (MemoryStoreError, OSError, UnicodeDecodeError) as exc:
         if locate_file(store.root, rel_path) is None:
             return None

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.config.folders import index_folder
 from familiar_connect.memory.index.folder_listing import FolderSnapshot
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
+from familiar_connect.memory.types import AuditEntry, GrepHits, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
 from familiar_connect.support.file_lock import SharedLock
 from familiar_connect.support.folder_watch import FolderWatch
@@ -84,10 +84,13 @@ class IndexingMemoryStore:
     def read_file(self, rel_path: str) -> str:
         return self.inner.read_file(rel_path)
 
+    def read_to_cap(self, rel_path: str) -> str:
+        return self.inner.read_to_cap(rel_path)
+
     def glob(self, pattern: str) -> list[str]:
         return self.inner.glob(pattern)
 
-    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> GrepHits:
         return self.inner.grep(pattern, rel_path, case_insensitive)
 
     def write_file(self, rel_path: str, content: str, *, source: str = "unknown", **facts: Any) -> None:

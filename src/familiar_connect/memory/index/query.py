@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times
+from familiar_connect.memory.people import is_meant_as_name
 from familiar_connect.support.text import without_surrogates
 
 MAX_QUESTION_CHARS = 2_000
@@ -98,12 +99,7 @@ _IN_A_PLACE = re.compile(
     r"[A-ZÀ-Þ][a-zß-ÿ]"
 )
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
-_IS_A_TIME_BEFORE = re.compile(
-    r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
-)
-_IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
-_SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
@@ -234,22 +230,10 @@ def _mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         low = name.strip().lower()
         if low in STOP_WORDS:
-            if low in words and _is_meant_as_name(low, text):
+            if low in words and is_meant_as_name(low, text):
                 yield low
         elif (low in words and len(low) > 1) or (" " in low and f" {low} " in f" {flat} "):
             yield low
-
-
-def _is_meant_as_name(word: str, text: str) -> bool:
-    """Whether *word*, such as "will" or "may", is somebody's name in *text*: by its capital, and no month."""
-    for match in re.finditer(rf"(?<!\w){re.escape(word.capitalize())}(?!\w)", text):
-        if _POSSESSIVE.match(text, match.end()):
-            return True
-        before = text[max(0, match.start() - 40) : match.start()]
-        is_time = _IS_A_TIME_BEFORE.search(before) or _IS_A_TIME_AFTER.match(text, match.end())
-        if not is_time and not _SENTENCE_START.search(before):
-            return True
-    return False
 
 
 def _without(text: str, names: frozenset[str]) -> str:

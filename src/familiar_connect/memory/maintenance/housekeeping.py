@@ -11,7 +11,7 @@ import posixpath
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal
@@ -20,6 +20,7 @@ from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.people import harvest_aliases, read_aliases
+from familiar_connect.memory.search import say_cut
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.blame import blame_lines
 from familiar_connect.memory.versioning.versions import Versions
@@ -63,12 +64,16 @@ def examine_memory(store: MemoryStore, *, now: datetime) -> list[MemoryFinding]:
     graph = link_graph(store)
     found = [MemoryFinding(kind="unreadable", files=(), says=sentence) for sentence in graph.unreadable]
     found += _broken(graph)
-    found += _large(store, graph)
+    cut = set(store.files_over_cap())
+    found += [each for each in _large(store, graph) if cut.isdisjoint(each.files)]
     found += _shared_aliases(store)
     found += _duplicates(graph)
     found += _notes(store, graph, now)
     found += _orphans(graph)
-    return found
+    # What is known of a cut file is not all of it: an edit would lose the rest.
+    found = [replace(each, edits=()) if cut & {edit.rel_path for edit in each.edits} else each for each in found]
+    says = (say_cut(path, store.limits.max_file_bytes) for path in sorted(cut))
+    return [*(MemoryFinding(kind="large file", files=(), says=each) for each in says), *found]
 
 
 def proposal(findings: Sequence[MemoryFinding], *, familiar_id: str, now: datetime) -> Plan | None:

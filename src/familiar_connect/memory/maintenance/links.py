@@ -131,9 +131,11 @@ def link_graph(store: MemoryStore) -> LinkGraph:
     unreadable: list[str] = []
     for path in markdown_files(store):
         try:
-            texts[path] = store.read_file(path)
+            texts[path] = store.read_to_cap(path)
         except MemoryStoreError as error:
             unreadable.append(str(error))
+    if len(store.list_files()) > MAX_FILES:
+        unreadable.append(f"only the first {MAX_FILES:,} files were looked at")
     outgoing: dict[str, tuple[str, ...]] = {}
     broken: list[BrokenLink] = []
     for path, text in texts.items():

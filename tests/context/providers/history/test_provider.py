@@ -15,7 +15,8 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers import history
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.paragraphs import MAX_PARAGRAPH_CHARS, MAX_SUMMARY_CHARS
-from familiar_connect.context.providers.history.provider import HistoryOptions
+from familiar_connect.context.providers.history.provider import NEWS_EVERY_TURNS, HistoryOptions
+from familiar_connect.context.providers.history.refresh import MAX_NEWS_CHARS
 from familiar_connect.context.types import Contribution, Layer
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
@@ -369,20 +370,61 @@ async def test_news_from_elsewhere_is_there_next_turn(world: World) -> None:
     assert len(model.calls) == 1
 
 
-async def test_news_are_refreshed_when_something_new_was_said_there(world: World) -> None:
+@pytest.mark.parametrize(("turns", "minutes"), [(NEWS_EVERY_TURNS, 0), (1, 30)])
+async def test_news_are_refreshed_when_much_was_said_there_or_some_time_after(
+    world: World, turns: int, minutes: int
+) -> None:
     """Only the new turns are read, beside what was told before."""
     world.say("old turn", channel=9)
-    provider, model = world.provider("Old news.", "New news.")
+    model = ScriptedModel(lambda messages: "New news." if "Told before" in messages[0].content else "Old news.")
+    provider = HistoryProvider(store=world.store, llm_client=model)
     for _ in range(2):
         await told(provider, mode=CHAT)
         await provider.refresher.background.wait_until_idle()
-    world.say("new turn", channel=9)
+    world.clock.advance(60 * minutes)
+    for _ in range(turns):
+        world.say("new turn", channel=9)
     stale = await told(provider, mode=CHAT)
     await provider.refresher.background.wait_until_idle()
 
     assert stale["history:cross_channel:9"].text == "Old news."
-    assert [word in asked(model) for word in ("old turn", "Old news.", "new turn")] == [False, True, True]
+    (again,) = [message.content for (message,) in model.calls if "Told before" in message.content]
+    assert [word in again for word in ("old turn", "Old news.", "new turn")] == [False, True, True]
     assert (await told(provider, mode=CHAT))["history:cross_channel:9"].text == "New news."
+
+
+async def test_a_few_new_lines_elsewhere_are_not_worth_a_call(world: World) -> None:
+    """Two busy channels would otherwise cost one for each reply."""
+    world.say("old turn", channel=9)
+    provider, model = world.provider(*["Old news."] * 9)
+    await told(provider, mode=CHAT)
+    await provider.refresher.background.wait_until_idle()
+    for _ in range(NEWS_EVERY_TURNS - 1):
+        world.say("new turn", channel=9)
+        await told(provider, mode=CHAT)
+        await provider.refresher.background.wait_until_idle()
+
+    assert len([1 for (message,) in model.calls if "Meanwhile" in message.content]) == 1
+
+
+async def test_news_stay_short_whatever_a_model_makes_of_them(world: World) -> None:
+    """One that repeats all it was told would make them longer each time; what is stored from before is cut too."""
+    world.say("a turn", channel=9)
+    provider, model = world.provider(*["And so it went on and on. " * 500] * 3)
+    lengths = []
+    for _ in range(3):
+        await told(provider, mode=CHAT)
+        await provider.refresher.background.wait_until_idle()
+        world.clock.advance(3600)
+        world.say("another turn", channel=9)
+        lengths.append(len((await told(provider, mode=CHAT))["history:cross_channel:9"].text))
+    world.store.put_cross_context(
+        familiar_id="wren", viewer_mode=CHAT.value, source_channel_id=9, source_last_id=99, summary_text="old " * 9_999
+    )
+
+    assert max(lengths) <= MAX_NEWS_CHARS
+    assert all(len(asked(model, call)) < 2 * MAX_NEWS_CHARS for call in range(len(model.calls)))
+    assert len((await told(provider, mode=CHAT))["history:cross_channel:9"].text) <= MAX_NEWS_CHARS
 
 
 async def test_at_most_two_other_channels_are_looked_at(world: World) -> None:

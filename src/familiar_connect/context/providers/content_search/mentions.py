@@ -1,6 +1,7 @@
 """Who is mentioned: names that stand in an utterance, found through the alias index.
 
-Words of everyday speech never resolve, even if the index holds them.
+Words of everyday speech never resolve, even if the index holds them; those that people are called too, such as Will
+and May, do where they are written as a name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.memory.people import STOP_WORDS
+from familiar_connect.memory.people import ALSO_NAMES, STOP_WORDS, is_meant_as_name
 
 MAX_SCANNED_CHARS = 16_000
 """Of a longer utterance the beginning and the end are looked at."""
@@ -51,9 +52,13 @@ _Place = tuple[int, int]
 def _by_word(text: str, words: list[_Word], names: Mapping[str, Sequence[str]]) -> Iterator[tuple[_Place, str]]:
     for word in words:
         name = word.text.lower()
-        if name in names and name not in STOP_WORDS:
+        if name in names and (name not in STOP_WORDS or (word.text[0].isupper() and _is_called(name, text))):
             sure = word.text[0].isupper() and not _opens_sentence(text, word.start)
             yield (0 if sure else 1, word.start), name
+
+
+def _is_called(name: str, text: str) -> bool:
+    return name in ALSO_NAMES and is_meant_as_name(name, text)
 
 
 def _by_phrase(text: str, words: list[_Word], names: Mapping[str, Sequence[str]]) -> Iterator[tuple[_Place, str]]:

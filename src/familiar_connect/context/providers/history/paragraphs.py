@@ -16,8 +16,9 @@ MAX_PARAGRAPH_CHARS = 600
 MAX_SUMMARY_CHARS = 2_400
 """Longer than this, the older half is condensed."""
 MAX_CONDENSED_CHARS = 700
-RECENT_CHARS = 1_200
-"""What is left as it is when older paragraphs are condensed."""
+RECENT_CHARS = 900
+"""What is left as it is when older paragraphs are condensed; with them there is room for two more before the next
+time, for each time costs a call."""
 BLANK_LINE = "\n\n"
 
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?: ?")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from familiar_connect.audience import Audience
 from familiar_connect.chat.types import Turn
@@ -19,7 +19,7 @@ from familiar_connect.context.providers.history.cross_channel import CrossChanne
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
 from familiar_connect.context.providers.history.paragraphs import sendable
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
-from familiar_connect.context.providers.history.refresh import SummaryRefresher
+from familiar_connect.context.providers.history.refresh import SummaryRefresher, bounded_news
 from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.providers.scene.text import name_marks
@@ -27,7 +27,7 @@ from familiar_connect.context.types import ContextItem, ContextRequest, Contribu
 from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened
-from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
+from familiar_connect.history.types import CrossContextEntry, HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.support.aio import off_loop
@@ -47,6 +47,9 @@ MOST_VERBATIM = 2000
 MAX_SINCE = 400
 """Turns looked through for what we said while an exchange waited."""
 MAX_OTHER_CHANNELS = 2
+NEWS_EVERY_TURNS = 40
+NEWS_AFTER = timedelta(minutes=30)
+"""What is told of another channel is made anew after so many turns there, or so long after it was made."""
 MAX_CHANNELS_LOOKED_AT = 50
 """Channels whose audience is looked at in one turn, most recently active first."""
 MAX_SUMMARIES = 6
@@ -59,6 +62,9 @@ class _OtherChannel:
     channel: OtherChannelInfo
     text: str | None
     stale: bool
+    """Whether something was said there that the text does not tell."""
+    due: bool
+    """Whether it is to be told anew."""
     audience: Audience
 
 
@@ -91,7 +97,7 @@ class HistoryOptions:
     display_zone: tzinfo = UTC
     step: int = 0
     """Turns that the window's start moves by; 0: it always holds exactly its size."""
-    refresh_every_turns: int = 10
+    refresh_every_turns: int = 16
     max_turns_per_refresh: int = 200
     max_chars_per_refresh: int = 24_000
     wait_until_quiet: Callable[[], Awaitable[None]] | None = None
@@ -153,7 +159,7 @@ class HistoryProvider:
                 self.refresher.refresh_summary(request.familiar_id, state.due_to, state.audience)
         if mode is not None:
             for other in facts.elsewhere:
-                if other.stale:
+                if other.due:
                     self.refresher.refresh_cross_channel(request.familiar_id, mode, other.channel)
         return [
             *self._recent(request, facts, mode),
@@ -310,8 +316,22 @@ class HistoryProvider:
                 familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id
             )
             stale = entry is None or entry.source_last_id < other.latest_id
-            found.append(_OtherChannel(other, entry.summary_text if entry else None, stale, audience))
+            due = stale and (entry is None or self._is_news_due(request.familiar_id, other, entry))
+            text = bounded_news(entry.summary_text) if entry else None
+            found.append(_OtherChannel(other, text, stale, due, audience))
         return found
+
+    def _is_news_due(self, familiar_id: str, other: OtherChannelInfo, entry: CrossContextEntry) -> bool:
+        """Whether so much was said there since, or so long ago was it told, that a model is worth asking again.
+
+        Until then the notes of that channel tell what is new.
+        """
+        if other.latest_timestamp - entry.created_at >= NEWS_AFTER:
+            return True
+        since = self._store.turns_after(
+            familiar_id=familiar_id, channel_id=other.channel_id, after_id=entry.source_last_id, limit=NEWS_EVERY_TURNS
+        )
+        return len(since) >= NEWS_EVERY_TURNS
 
     def _tellable_channels(
         self, request: ContextRequest, others: Sequence[OtherChannelInfo]

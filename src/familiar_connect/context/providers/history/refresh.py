@@ -33,13 +33,14 @@ from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import BackgroundTasks, SingleFlight, off_loop
-from familiar_connect.support.text import shorten_middle
+from familiar_connect.support.text import shorten_middle, truncate_chars
 
 logger = logging.getLogger(__name__)
 
 MAX_STEPS = 50
 """Steps of one flight; the rest of a very long backlog waits for the next turn."""
 MAX_TURN_CHARS = 4_000
+MAX_NEWS_CHARS = 600
 PARAGRAPH_LINES = 5
 """Sentences that a paragraph holds where no model writes it."""
 
@@ -191,8 +192,9 @@ class SummaryRefresher:
         if not turns:
             return previous
         if not capabilities_of(self.llm_client).side_tasks:
-            return tell_elsewhere(turns) or None
-        return await self._ask(cross_channel_prompt(viewer, other, turns, previous), "cross-channel summary") or None
+            return bounded_news(tell_elsewhere(turns)) or None
+        prompt = cross_channel_prompt(viewer, other, turns, bounded_news(previous))
+        return bounded_news(await self._ask(prompt, "cross-channel summary")) or None
 
     def _bounded(self, turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
         """As many of *turns* as fit the character limit, from the first on; always at least one."""
@@ -222,6 +224,12 @@ class SummaryRefresher:
 
     async def aclose(self) -> None:
         await self.background.aclose()
+
+
+def bounded_news(text: str) -> str:
+    """What a model told of another channel, within its bound whatever it returned: a model that repeats what it was
+    told before would make it longer each time."""
+    return truncate_chars(" ".join(text.split()), MAX_NEWS_CHARS)
 
 
 def summary_prompt(turns: Sequence[HistoryTurn]) -> str:
