@@ -187,19 +187,17 @@ def recalled(prompt: str) -> str:
     return "\n".join(_RECALLED.findall(prompt))
 
 
-def ask_anew(told: Path, fact: Fact, endpoint: Endpoint, folder: Path, *, with_memory: bool = True) -> Answer:
+def ask_anew(told: Path, fact: Fact, endpoint: Endpoint, folder: Path) -> Answer:
     """Put one question to a new process, in a copy of the home *told* where nothing was asked before."""
     home = folder / "asked"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(told, home)
-    if not with_memory:
-        without_memory(home)
     endpoint.prompts.clear()
     done, wall, cpu = run_program(home, "ask", "--json", "--as", WHO, fact.asked)
     turn = json.loads(done.stdout)["turn"]
     prompt = endpoint.prompts[-1] if endpoint.prompts else ""
     is_found = fact.told in recalled(prompt)
-    status = _search_status(home, turn) if with_memory and not is_found else ""
+    status = _search_status(home, turn) if not is_found else ""
     return Answer(fact=fact, is_found=is_found, status=status, wall_s=wall, cpu_s=cpu)
 
 

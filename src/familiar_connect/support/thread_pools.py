@@ -28,7 +28,8 @@ MAX_WAITING = 10_000
 PROGRAMS = ("familiar", "familiar-connect")
 """The commands an installer makes."""
 PACKAGE = "familiar_connect"
-SLOW_TO_END = "onnxruntime"
+SLOW_TO_END = "numpy"
+"""What searches memory needs it; together they take long to be taken apart."""
 LOWEST_PRIORITY = 15
 """How far a thread steps back, as `nice` counts."""
 
@@ -101,7 +102,7 @@ def end_process(code: int) -> NoReturn:
     """Leave with *code*, without taking the interpreter apart while a call is being carried out.
 
     A thread that comes back from a library of C++ into an interpreter that is gone ends the process with a crash. And
-    taking apart the one that embeds takes a tenth of a second, which whoever asked one thing would wait for.
+    taking apart what searches memory takes a tenth of a second, which whoever asked one thing would wait for.
     """
     if has_busy_threads() or SLOW_TO_END in sys.modules:
         atexit._run_exitfuncs()

@@ -78,6 +78,11 @@ class MiniLMModel:
         self._loading = threading.Lock()
         self._session: Any = None
 
+    def prepare(self) -> None:
+        """Have it ready for a question, without embedding anything; what it lacks is said as in `embed`."""
+        _load_numpy(_weights())
+        WordPiece.load_bundled()
+
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
         import numpy as np  # heavy: whoever only asks which embedder there is does without it

@@ -208,14 +208,15 @@ class MemoryRetriever:
                 self._files.warm()
         self._warm.set()
 
-    def warm(self, question: str = "ready") -> None:
+    def warm(self, question: str = "") -> None:
         """`warm_words`, and load the embedder; slow, so never called on the loop. Without an embedder words remain.
 
-        The embedder is tried with *question*, which need not be embedded again where it is asked next.
+        It is tried with *question*, which need not be embedded again where it is asked next.
         """
         self.warm_words()
+        prepare: Callable[[], None] | None = getattr(self._model, "prepare", None)
         try:
-            self._embed(question)
+            _ = prepare() if prepare is not None and not question else self._embed(question or "ready")
             self._by_meaning = True
         except Exception as exc:  # whatever a model's library throws: searching by words goes on
             _log.warning("memory is searched by words alone", extra={"error": str(exc)})
