@@ -38,8 +38,8 @@ class WriteUpCost:
         daily = f"; {self.calls_per_day:,} a day at most" if self.calls > self.calls_per_day > 0 else ""
         return (
             f"Writing it up as memory takes up to {self.calls:,} calls of {self.model}, about "
-            f"{round(self.tokens, -3):,} tokens, while the familiar runs{daily} (`calls_per_day` under [memory_writer]). Summing it up takes up to "
-            f"{self.summary_calls:,} calls more."
+            f"{round(self.tokens, -3):,} tokens, while the familiar runs{daily} (`calls_per_day` under "
+            f"[memory_writer]). Summing it up takes up to {self.summary_calls:,} calls more."
         )
 
 
