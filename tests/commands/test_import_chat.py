@@ -460,3 +460,27 @@ def test_undo_takes_back_what_was_said_here_and_nothing_that_came_along(tmp_path
     assert "Sam: Hello?" in taken_back
     assert "about it" not in taken_back
     assert "Sam: Tell Ember about it." in lines
+
+
+def test_what_an_import_sets_off_is_said_before_it_is_taken_in(tmp_path: Path) -> None:
+    """Calls, tokens and how many a day; of a model that is too small for it, that none is made."""
+    said = [{**LINES[1], "mes": f"Line {number}."} for number in range(60)]
+    file = write_chat(tmp_path / "long.jsonl", HEADER, *said)
+    with model_endpoint() as server:
+        root = make_home(tmp_path, server)
+        small = run_program(tmp_path, "import", "chat", str(file)).stdout
+        slots = "".join(
+            f'[llm.{slot}]\nmodel = "m"\nbase_url = "{server.base_url}"\n'
+            for slot in ("memory_writer", "history_summary")
+        )
+        settings = root / "character.toml"
+        text = settings.read_text(encoding="utf-8").replace("#calls_per_day = 200", "calls_per_day = 2")
+        settings.write_text(f"{text}\n{slots}", encoding="utf-8")
+        large = run_program(tmp_path, "import", "chat", str(file), "--chat", "again").stdout
+
+    assert "Writing it up as memory asks no model" in small
+    before, _, after = large.partition("Took ")
+    assert after
+    assert "60 messages. Writing it up as memory takes up to 3 calls of m, about " in before
+    assert "; 2 a day at most" in before
+    assert "Summing it up takes up to 2 calls more." in before

@@ -40,3 +40,21 @@ def test_it_joins_in_unasked_when_the_side_model_says_so(tmp_path: Path) -> None
     )
 
     assert played.failed == []
+
+
+def test_memory_is_written_by_as_many_calls_a_day_as_the_settings_allow(tmp_path: Path) -> None:
+    """The rest waits for the next day, also when the program is started anew in between."""
+    talk = [{"in": "tea", "by": "ada", "say": f"Ember, I own {n} boats.", "mention": True} for n in range(6)]
+    played = rehearse(
+        tmp_path,
+        *talk[:3],
+        {"restart": True},
+        *talk[3:],
+        {"after": "1h", "expect": {"calls": {"main_prose": 6, "memory_writer": 2}}},
+        {"after": "1d", "in": "tea", "by": "ada", "say": "Ember, good morning.", "mention": True},
+        {"after": "2h", "expect": {"calls": {"main_prose": 1, "memory_writer": 2}}},
+        settings="[memory_writer]\nturn_threshold = 2\ncalls_per_day = 2\n",
+        models={"main_prose": {"otherwise": "Mm."}, "memory_writer": "echo"},
+    )
+
+    assert played.failed == []

@@ -27,7 +27,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError, FamiliarError
-from familiar_connect.support.text import list_some
+from familiar_connect.support.text import list_some, pluralize
 
 if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.cast import CastWish
@@ -198,6 +198,7 @@ def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWi
     from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
     from familiar_connect.bootstrap.chat_files.chat_story import keep_story
     from familiar_connect.bootstrap.import_chat import ChatImporter, scan_chat
+    from familiar_connect.bootstrap.write_up_cost import estimate_write_up
     from familiar_connect.channel_config import ChannelConfigStore
     from familiar_connect.history.chats import check_chat_name
     from familiar_connect.memory.persona import persona_name
@@ -210,6 +211,9 @@ def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWi
     file = read_chat_file(path, zone=ZoneInfo(config.display_tz))
     with spinner(f"reading {path.name}", quiet=quiet):
         scan = scan_chat(file)
+    cost = estimate_write_up(config, messages=len(scan), chars=path.stat().st_size)
+    if not quiet:
+        say(f"{path.name}: {pluralize(len(scan), 'message')}. {cost}")
     own_name = persona_name(MemoryStore(folder.memory), folder.familiar_id)
     privacy = PrivacyRegistry(folder.privacy_file)
     user = find_terminal_person(config.user_name, place.history, privacy, folder.familiar_id)

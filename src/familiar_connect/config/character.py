@@ -346,6 +346,13 @@ class CharacterConfig:
         "Quiet, seconds, after which memories are written.",
         key="memory_writer.idle_timeout",
     )
+    memory_writer_calls_per_day: int = setting(
+        200,
+        integer_rule(least=0),
+        "Most calls of a model on one day for writing memories, such as those an imported chat sets off; what is left"
+        " waits for the next day. 0: no ceiling. `familiar memory write-now` writes all at once.",
+        key="memory_writer.calls_per_day",
+    )
     memory_writer_review: bool = setting(
         False, FLAG, "Keep memories as proposals until you approve them.", key="memory_writer.review"
     )

@@ -48,14 +48,19 @@ class MemoryWriterScheduler:
         familiar_id: str,
         turn_threshold: int = DEFAULT_TURN_THRESHOLD,
         idle_timeout: float = DEFAULT_IDLE_TIMEOUT_S,
+        calls_per_day: int = 0,
         clock: Clock | None = None,
         after_correction: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
+        """*calls_per_day*: how many passes a model is asked for on one day; 0: as many as there is to write."""
         self.writer = writer
         self.history_store = history_store
         self.familiar_id = familiar_id
         self.turn_threshold = turn_threshold
         self.idle_timeout = idle_timeout
+        self._calls_per_day = calls_per_day
+        self._calls: tuple[str, int] = ("", 0)
+        """A day, and how many passes a model was asked for on it."""
         self._clock = clock or SystemClock()
         self._background = BackgroundTasks("memory")
         self._withdrawals = Withdrawals(history_store, familiar_id, clock=self._clock)
@@ -208,8 +213,13 @@ class MemoryWriterScheduler:
         for number in range(MAX_PASSES):
             if number and await self._waiting(least) < least:
                 break
+            if await self._is_day_full():
+                logger.info("memory is written further tomorrow", extra={"calls_per_day": self._calls_per_day})
+                self._pause(0.0)
+                break
             before = await off_loop(self._watermark)
             try:
+                self._calls = (self._calls[0], self._calls[1] + 1)
                 result = await self.writer.run()
             except SpendingLimitError as error:
                 logger.info("memory is not written today", extra={"reason": str(error)})
@@ -239,6 +249,16 @@ class MemoryWriterScheduler:
         self._not_before = self._clock.monotonic() + pause
         if self._started:
             self._arm(pause)
+
+    async def _is_day_full(self) -> bool:
+        """Whether a model was asked as often today as it may be; what earlier runs of the program did counts."""
+        if not self._calls_per_day or not _asks_model(self.writer):
+            return False
+        day = self._clock.now().date().isoformat()
+        if self._calls[0] != day:
+            runs = await off_loop(self.writer.runs.all)
+            self._calls = (day, sum(str(run.get("time", "")).startswith(day) for run in runs))
+        return self._calls[1] >= self._calls_per_day
 
     # Counting
 
@@ -282,6 +302,12 @@ class MemoryWriterScheduler:
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())
         return self._lock[1]
+
+
+def _asks_model(writer: object) -> bool:
+    """Whether a pass is a call: a model too small to write memory gets none."""
+    capabilities = getattr(getattr(writer, "llm_client", None), "capabilities", None)
+    return getattr(capabilities, "side_tasks", True) is not False
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

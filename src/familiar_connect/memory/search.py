@@ -58,9 +58,9 @@ def grep_tree(
     the cap is searched up to it. What is left out, and why, stands with the hits. *seconds* are those of this thread's
     own work: a busy machine finds as much as an idle one.
     """
-    hits = GrepHits()
     if not pattern:
-        return hits
+        return GrepHits()
+    hits: list[GrepHit] = []
     left_out: list[str] = []
     most = limits.max_results_per_op
     deadline = time.thread_time() + seconds
@@ -84,8 +84,7 @@ def grep_tree(
                 break
     except PatternRefused as refusal:
         raise MemoryStorePatternError(f"cannot search for {quote_for_error(pattern)}: {refusal}") from None
-    hits.left_out = tuple(left_out)
-    return hits
+    return GrepHits(hits, left_out)
 
 
 def say_cut(rel_path: str, max_bytes: int) -> str:
@@ -93,7 +92,7 @@ def say_cut(rel_path: str, max_bytes: int) -> str:
     return f"memory file {quote_for_error(rel_path)} is read to {max_bytes:,} bytes and cut there; shorten or split it"
 
 
-def oversize_files(root: Root, parts: Parts, max_bytes: int) -> Iterator[str]:
+def find_oversize_files(root: Root, parts: Parts, max_bytes: int) -> Iterator[str]:
     """The files at or below *parts* that are larger than *max_bytes*."""
     for folder, name in walk_files(root, parts):
         try:

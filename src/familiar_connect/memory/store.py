@@ -290,7 +290,7 @@ class MemoryStore:
 
     def files_over_cap(self, rel_path: str = "") -> list[str]:
         """The Markdown files at or below *rel_path* of which only the first part is read. Looks at every file."""
-        return list(search.oversize_files(self._tree, split_path(rel_path), self.limits.max_file_bytes))
+        return list(search.find_oversize_files(self._tree, split_path(rel_path), self.limits.max_file_bytes))
 
     def _read(self, rel_path: str, max_bytes: int) -> bytes:
         try:

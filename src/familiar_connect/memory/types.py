@@ -5,6 +5,7 @@ Plain frozen values; nothing here touches a disk.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -56,8 +57,10 @@ class GrepHit:
 class GrepHits(list[GrepHit]):
     """What a search found, in path order."""
 
-    left_out: tuple[str, ...] = ()
-    """What was not looked at or is not in the list, a sentence for each."""
+    def __init__(self, hits: Iterable[GrepHit] = (), left_out: Sequence[str] = ()) -> None:
+        super().__init__(hits)
+        self.left_out = tuple(left_out)
+        """What was not looked at or is not in the list, a sentence for each."""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def build_memory_scheduler(
         familiar_id=familiar_id,
         turn_threshold=config.memory_writer_turn_threshold,
         idle_timeout=config.memory_writer_idle_timeout,
+        calls_per_day=config.memory_writer_calls_per_day,
         clock=clock,
         after_correction=after_correction,
     )

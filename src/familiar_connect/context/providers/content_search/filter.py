@@ -181,14 +181,16 @@ async def _search(
         return "You gave no pattern to search for.", ()
     asked = f"Lines of memory that match {one_line(pattern)}:"
     try:
-        hits = await off_loop(memory.grep, pattern)
+        found = await off_loop(memory.grep, pattern)
     except Exception as error:  # isolation: a model wrote the pattern; what is wrong with it is told to the model
         return f"{asked}\n(the search failed: {one_line(str(error)) or type(error).__name__})", ()
-    hits = [hit for hit in hits if not hit.rel_path.startswith(exclude_folders)][:MAX_GREP_HITS]
+    matching = [hit for hit in found if not hit.rel_path.startswith(exclude_folders)]
+    hits = matching[:MAX_GREP_HITS]
     if not hits:
         return f"{asked}\n(none)", ()
     lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits]
-    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}", hits
+    more = f"\n({len(matching) - len(hits)} more lines match)" if len(matching) > len(hits) else ""
+    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}{more}", hits
 
 
 def _around(line: str, at: int) -> str:

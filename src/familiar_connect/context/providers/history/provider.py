@@ -19,7 +19,7 @@ from familiar_connect.context.providers.history.cross_channel import CrossChanne
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
 from familiar_connect.context.providers.history.paragraphs import sendable
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
-from familiar_connect.context.providers.history.refresh import SummaryRefresher, bounded_news
+from familiar_connect.context.providers.history.refresh import SummaryRefresher, shorten_news
 from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.providers.scene.text import name_marks
@@ -317,7 +317,7 @@ class HistoryProvider:
             )
             stale = entry is None or entry.source_last_id < other.latest_id
             due = stale and (entry is None or self._is_news_due(request.familiar_id, other, entry))
-            text = bounded_news(entry.summary_text) if entry else None
+            text = shorten_news(entry.summary_text) if entry else None
             found.append(_OtherChannel(other, text, stale, due, audience))
         return found
 

@@ -192,9 +192,9 @@ class SummaryRefresher:
         if not turns:
             return previous
         if not capabilities_of(self.llm_client).side_tasks:
-            return bounded_news(tell_elsewhere(turns)) or None
-        prompt = cross_channel_prompt(viewer, other, turns, bounded_news(previous))
-        return bounded_news(await self._ask(prompt, "cross-channel summary")) or None
+            return shorten_news(tell_elsewhere(turns)) or None
+        prompt = cross_channel_prompt(viewer, other, turns, shorten_news(previous))
+        return shorten_news(await self._ask(prompt, "cross-channel summary")) or None
 
     def _bounded(self, turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
         """As many of *turns* as fit the character limit, from the first on; always at least one."""
@@ -226,7 +226,7 @@ class SummaryRefresher:
         await self.background.aclose()
 
 
-def bounded_news(text: str) -> str:
+def shorten_news(text: str) -> str:
     """What a model told of another channel, within its bound whatever it returned: a model that repeats what it was
     told before would make it longer each time."""
     return truncate_chars(" ".join(text.split()), MAX_NEWS_CHARS)
