@@ -56,7 +56,7 @@ async def test_a_careless_model_cannot_carry_a_word_from_one_audience_to_another
             word = f"zq{len(said)}x"
             said[word] = audience
             channel = 100 + list(dict.fromkeys(said.values())).index(audience)
-            table.say((ALICE, f"My word of round {round_} is {word}."), to=audience, channel_id=channel)
+            table.say((ALICE, f"My cat number {round_} is called {word}."), to=audience, channel_id=channel)
     await write_all(table, careless(table))
 
     for path in table.files():

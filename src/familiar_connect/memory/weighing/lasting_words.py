@@ -469,6 +469,7 @@ _OWNING = any_of(
     r"|vineyard|restaurant|company)\b"
     r"|^(?:my|our) (?:[\w-]+ ){1,4}?(?:is|are|was) (?:on|at|in|above|near|number|called|named|from) (?!the way|fire"
     r"|strike|sale|a mess|my)\w"
+    r"|^(?:my|our) (?:[\w-]+ ){1,3}?(?:has|have) (?:\d+|an?|two|three|four|five|six|many|no) \w"
     r"|\b(?:it was|was) (?:his|her|my) (?:grand)?(?:mother|father|mum|dad)'?s\b|\bheirloom\b",
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from familiar_connect.memory.weighing.clauses import (
     HYPOTHETICAL,
@@ -44,6 +45,8 @@ TOPIC_MESSAGES = 4
 """Messages for which "he" and "she" are still whom their speaker told of."""
 MAX_NAMES = 200
 MAX_STANDING_LINES = 1_000
+KEPT_WEIGHTS = 4_096
+"""Lines whose weight is kept: the same lists are weighed again and again."""
 
 _I = re.IGNORECASE
 
@@ -269,6 +272,7 @@ def find_self_statements(text: str) -> list[str]:
     return [statement.sentence for statement in StatementReader().read(text)]
 
 
+@lru_cache(maxsize=KEPT_WEIGHTS)
 def weigh_line(text: str) -> int:
     """What a line that somebody said weighs by itself, whomever it is about; 0: nothing worth keeping."""
     return max((statement.weight for statement in StatementReader(is_about_anyone=True).read(text)), default=0)

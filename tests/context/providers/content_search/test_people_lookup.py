@@ -14,6 +14,7 @@ from familiar_connect.context.providers.content_search.people_lookup import (
     LEFT_OUT,
     LookupResult,
     cut_near_line_end,
+    fit_quotes,
     lookup,
     lookup_with_paths,
     with_short_quotes,
@@ -294,3 +295,18 @@ def test_what_was_found_before_the_time_ran_out_is_there(tmp_path: Path) -> None
 
     assert seen[0] == []
     assert ["people/discord-1.md"] in seen
+
+
+def test_of_a_long_list_the_quotes_that_weigh_most_are_shown() -> None:
+    """The first weeks do not fill the prompt: what was told last of what weighs most is there, and the cut is said."""
+    told = [*(f"I like record number {n} of my shelf." for n in range(200)), "I'm pregnant.", "I like tea."]
+    quotes = "\n".join(f"- 2026-03-01, Ada said: {words}" for words in told)
+    text = f"# Ada\n\n- Job: nurse\n\n## What they said about themselves\n{quotes}\n"
+    shown = fit_quotes(text, 300)
+
+    assert estimate_tokens(shown) <= 300
+    assert shown.startswith("# Ada\n\n- Job: nurse\n\n## What they said about themselves\n- Ada: I like record")
+    assert "I'm pregnant." in shown
+    assert "I like tea." in shown
+    assert "record number 0 " not in shown
+    assert shown.endswith(LEFT_OUT)

@@ -21,6 +21,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.people import people_path, read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.weighing.statements import weigh_line
 from familiar_connect.support.markdown import document_title, find_section, read_headings
 from familiar_connect.support.text import one_line, truncate, truncate_chars
 from familiar_connect.support.tokens import chars_within, estimate_tokens
@@ -248,7 +249,32 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
 @lru_cache(maxsize=KEPT_TEXTS)
 def _shown_text(text: str, max_tokens: int) -> str:
     """What a prompt shows of notes; the same people are in a conversation for long, and their notes change seldom."""
-    return cut_near_line_end(with_short_quotes(without_lists_of_links(text)), max_tokens)
+    return fit_quotes(without_lists_of_links(text), max_tokens)
+
+
+def fit_quotes(text: str, max_tokens: int) -> str:
+    """*text* with short quotes, within *max_tokens*: those that weigh least are left out first, the older of equals.
+
+    A list that was cut at its end would show the first weeks for ever, and never what was told since.
+    """
+    shown = with_short_quotes(text)
+    over = estimate_tokens(shown) - max_tokens
+    if over <= 0:
+        return shown
+    lines = text.splitlines()
+    quotes = {at: weigh_line(found["words"]) for at, line in enumerate(lines) if (found := _QUOTE.match(line))}
+    lightest = sorted(quotes, key=lambda at: (quotes[at], at))
+    dropped: set[int] = set()
+    while over > 0 and len(dropped) < len(lightest):
+        for at in lightest[len(dropped) :]:
+            over -= estimate_tokens(with_short_quotes(lines[at]))
+            dropped.add(at)
+            if over <= 0:
+                break
+        kept = with_short_quotes("\n".join(line for at, line in enumerate(lines) if at not in dropped)).rstrip()
+        shown = kept + LEFT_OUT
+        over = estimate_tokens(shown) - max_tokens  # line by line the count is a little less than of the whole
+    return cut_near_line_end(shown, max_tokens)
 
 
 def without_lists_of_links(text: str) -> str:
