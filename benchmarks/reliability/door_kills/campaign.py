@@ -170,8 +170,17 @@ class Campaign:
                 done += 1
                 self.seconds.append(time.monotonic() - began)
                 print(f"\r{self.door.name}: killed {done} of {kills}", end="", file=sys.stderr, flush=True)
+        await self._strike_what_is_left(kills // 3)
         print(file=sys.stderr)
         await self.live(None)
+
+    async def _strike_what_is_left(self, most: int) -> None:
+        """Lives that are ended at nothing but sides not struck yet: some are only met by a life that is left alone."""
+        self.whole_lives = 0
+        for _ in range(most if self.runner.why_no_trace is None else 0):
+            if self.whole_lives == MAX_MISSES:
+                break
+            await self._strike({}, anything_new=True)
 
     async def _strike(self, wanted: dict[str, Any], *, anything_new: bool) -> bool:
         """A life that is ended at the place that is wanted or, before that, at a side that was not struck yet."""
@@ -261,7 +270,7 @@ class Campaign:
             "kills": sum(self.struck.values()),
             "places": len(self.places),
             "sides": len(self.places) * 2,
-            "sides_struck": sum(1 for count in self.struck.values() if count),
+            "sides_struck": sum(1 for (place, _), count in self.struck.items() if count and place in self.places),
             "left_out": sorted(
                 f"{'after' if after else 'before'} {place}"
                 for place in self.places
