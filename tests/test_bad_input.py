@@ -136,14 +136,17 @@ def test_after_a_reply_that_failed_the_next_line_is_answered(tmp_path: Path) -> 
 
 
 def test_one_bad_file_of_the_character_costs_that_file_only(tmp_path: Path) -> None:
-    """The rest of it reaches the model."""
+    """The rest of it reaches the model; the log names the file, and so does `doctor`."""
     with model_endpoint(HELLO) as server:
         root = make_home(tmp_path, server)
         (root / "memory" / "self" / "personality.md").write_bytes(b"caf\xe9 \xff\xfe")
         done = run_program(tmp_path, "chat", "--plain", said="hi\n")
+        logged = run_program(tmp_path, "logs", "--program")
+        examined = run_program(tmp_path, "doctor")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
-    assert "personality.md" in done.stderr
+    assert "personality.md" in logged.stdout
+    assert "personality.md" in examined.stdout + examined.stderr
     assert "fire spirit" in str(server.requests[0].payload)
 
 

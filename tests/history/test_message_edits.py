@@ -121,3 +121,17 @@ def test_the_newest_message_is_known_per_channel(store: HistoryStore) -> None:
 
     assert revisions.newest_message_id(7) == "12"
     assert revisions.newest_message_id(9) is None
+
+
+def test_a_direct_message_is_known_whoever_spoke_last_in_it(store: HistoryStore) -> None:
+    """A reply that was cut and finished later stands there as several turns of ours; the latest talk comes first."""
+    revisions = MessageEdits(store, FAMILIAR)
+    say(store, "one", "11", channel_id=7)
+    say(store, "two", "12", channel_id=8)
+    for _ in range(3):
+        store.append_turn(familiar_id=FAMILIAR, channel_id=7, role="assistant", content="hi")
+    store.append_turn(familiar_id=FAMILIAR, channel_id=9, role="user", content="there", author=ALICE, guild_id=5)
+
+    assert revisions.direct_channels(ALICE.platform, limit=10) == [8, 7]
+    assert revisions.direct_channels(ALICE.platform, limit=1) == [8]
+    assert revisions.direct_channels("twitch", limit=10) == []

@@ -58,7 +58,6 @@ class MessageEdits:
     """Changes to the turns of one familiar. Synchronous, like the store it stands beside."""
 
     def __init__(self, store: HistoryStore, familiar_id: str, *, clock: Clock | None = None) -> None:
-        self._store = store
         self._database = store.database
         self._familiar_id = familiar_id
         self._clock = clock or SystemClock()
@@ -159,14 +158,12 @@ class MessageEdits:
 
     def direct_channels(self, platform: str, *, limit: int) -> list[int]:
         """Conversations outside any server that somebody of *platform* spoke in, the latest first."""
-        found = []
-        for other in self._store.distinct_other_channels(familiar_id=self._familiar_id, exclude_channel_id=0):
-            said = self._store.recent(familiar_id=self._familiar_id, channel_id=other.channel_id, limit=2)
-            if any(turn.guild_id is None and turn.author and turn.author.platform == platform for turn in said):
-                found.append(other.channel_id)
-            if len(found) == limit:
-                break
-        return found
+        rows = self._database.read(
+            "SELECT channel_id FROM turns WHERE familiar_id = ? AND guild_id IS NULL AND author_platform = ?"
+            " GROUP BY channel_id ORDER BY MAX(id) DESC LIMIT ?",
+            (self._familiar_id, platform, limit),
+        )
+        return [int(row[0]) for row in rows]
 
     def _change(
         self,

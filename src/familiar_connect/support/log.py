@@ -14,10 +14,13 @@ import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from familiar_connect.support.no_follow import make_folder, refuse_linked_path
 from familiar_connect.support.text import escape_controls
+
+if TYPE_CHECKING:
+    from io import TextIOWrapper
 
 ROOT = "familiar_connect"
 LOG_FILE_BYTES = 1_000_000
@@ -92,8 +95,11 @@ def log_to_file(path: Path) -> str | None:
         def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
             pass
 
+        def _open(self) -> TextIOWrapper:
+            make_folder(path.parent)  # only now: a program that has nothing to say leaves nothing behind
+            return super()._open()
+
     try:
-        make_folder(path.parent)
         refuse_linked_path(path, is_written=True)
         refuse_linked_path(f"{path}.1")
         handler = QuietRotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)

@@ -41,7 +41,7 @@ async def take_back(den: Any, how: str, said: Any, other: Any) -> None:
     elif how == "bulk":
         await den.server.delete(den.room, said, other)
     elif how == "edit":
-        await den.server.edit(den.room, said, "the word is PLUGH for the kettle")
+        await den.server.edit(den.room, said, "I am allergic to PLUGH, it gives me hives")
     else:
         event = {"guild_id": str(den.guild.id), "user": den.ada.payload()}
         await den.server.gateway.dispatch("GUILD_BAN_ADD", event)
@@ -51,7 +51,7 @@ async def take_back(den: Any, how: str, said: Any, other: Any) -> None:
 async def test_what_discord_takes_back_leaves_files_traces_and_answers(tmp_path: Path, how: str) -> None:
     """After a write-up; also where the familiar itself repeated it."""
     async with familiar_on_discord(tmp_path, careless) as den:
-        said = await den.mention("the word is XYZZY for the kettle")
+        said = await den.mention("I am allergic to XYZZY, it gives me hives")
         await den.server.until_replied(den.room)
         other = await den.mention("a line of no account")
         await den.server.until_replied(den.room, 2)
@@ -65,7 +65,7 @@ async def test_what_discord_takes_back_leaves_files_traces_and_answers(tmp_path:
         await until(lambda: files_with(root, "XYZZY") == [])
         words = [words for _, words in den.roles_and_texts()]
         assert DELETED in words
-        assert ("the word is PLUGH for the kettle" in words) is (how == "edit")
+        assert ("I am allergic to PLUGH, it gives me hives" in words) is (how == "edit")
 
 
 def test_a_ban_reaches_back_a_week() -> None:

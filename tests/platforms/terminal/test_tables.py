@@ -75,13 +75,13 @@ participants:now
 }
 PROVIDERS = {
     110: """\
-provider           status     took  error
+provider           status     took  trouble
 character          ok       1.0 ms
 short_term_memory  ok       2.0 ms
 content_search     timeout  2.00 s  gave up after it had been waited for as long as the turn had time
 """,
     80: """\
-provider           status     took  error
+provider           status     took  trouble
 character          ok       1.0 ms
 short_term_memory  ok       2.0 ms
 content_search     timeout  2.00 s  gave up after it had been waited for as long
@@ -94,7 +94,7 @@ short_term_memory
     status ok, took 2.0 ms
 content_search
     status timeout, took 2.00 s,
-    error gave up after it had been
+    trouble gave up after it had been
     waited for as long as the turn had
     time
 """,

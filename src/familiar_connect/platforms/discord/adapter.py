@@ -115,6 +115,8 @@ class DiscordPlatform:
         self._outbox_rows = familiar.history_store.outbox
         self._message_edits = familiar.reply_path.message_edits
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
+        self._direct: dict[int, None] = {}
+        """Direct messages that are looked back at when we come back, the one heard last at the end."""
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
         self._past = PastReader(familiar.config.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
@@ -129,6 +131,8 @@ class DiscordPlatform:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
         with use_api_url(self._api_url), self._familiar.own_origins.allow(self._api_url), translate_errors():
             application = await fetch_application(self._token)
+            known = await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT)
+            self._direct |= dict.fromkeys(reversed(known))
             async with self._on_duty(application) as client:
                 await client.start(self._token)
 
@@ -219,8 +223,17 @@ class DiscordPlatform:
         if inbound is not None and not inbound.is_self and not self._is_for_call(inbound):
             learn_recipient(message)
             place = self._place(message.channel)
+            if getattr(message.channel, "guild", None) is None:
+                self._note_direct(message.channel.id)
             inbound = replace(inbound, said_under=self._readers.rules_at(message.id))
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
+
+    def _note_direct(self, channel_id: int) -> None:
+        """Remember a direct message, the one that was heard last at the end."""
+        self._direct.pop(channel_id, None)
+        self._direct[channel_id] = None
+        while len(self._direct) > MAX_DIRECT:
+            self._direct.pop(next(iter(self._direct)))
 
     def _is_for_call(self, inbound: InboundMessage) -> bool:
         """Whether it was written to those who talk in a voice channel that we are in: then it is told there."""
@@ -321,10 +334,12 @@ class DiscordPlatform:
     # Coming, going and looking back
 
     async def _on_connect(self) -> None:
-        direct = await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT)
+        direct = list(self._direct)[-MAX_DIRECT:]
+        for channel_id in reversed(direct):  # before anything is waited for: what is said from now on comes after it
+            self._lanes.put(channel_id, partial(self._catch_up, channel_id))
         subscribed = {known.channel_id for known in self._familiar.subscriptions.all()}
         unfinished = await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id)
-        for channel_id in (*direct, *sorted(unfinished - subscribed - set(direct))):
+        for channel_id in sorted(unfinished - subscribed - set(direct)):
             self._lanes.put(channel_id, partial(self._catch_up, channel_id))
         if not self._commands_known:
             self._commands_known = True
