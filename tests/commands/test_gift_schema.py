@@ -31,7 +31,8 @@ def test_a_trigger_in_a_copied_folder_opens_no_word_to_everyone(tmp_path: Path) 
     assert (done.returncode, "Traceback" in done.stderr, done.stdout.strip()) == (0, False, "Yes."), done.stderr
     assert "everyone" not in audiences
     assert "helpful" not in triggers
-    (line,) = [line for line in done.stderr.splitlines() if "helpful" in line]
+    logged = run_program(receiver, "logs", "--program")
+    (line,) = [line for line in logged.stdout.splitlines() if "helpful" in line]
     assert "history.db" in line
     assert "taken out before it could run" in line
 
