@@ -15,7 +15,8 @@ from familiar_connect.memory.index import turns
 from tests.fakes.model_server import answer_as_asked
 from tests.fakes.program import make_home, model_endpoint, run_program
 
-TOLD = "The spare key lies under the blue pot."
+TOLD = "lol the kettle whistled such a funny tune just now"
+"""Nothing that is kept in a file, which would be shown without a search."""
 SAM = Author(platform="terminal", user_id="me", username="sam", display_name="Sam")
 
 
@@ -27,12 +28,12 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
         index = root / "memory" / ".index"
         shutil.rmtree(index, ignore_errors=True)
         index.write_text("a file where the index belongs", encoding="utf-8")
-        asked = run_program(tmp_path, "ask", "--chat", "elsewhere", "Where is the spare key?")
+        asked = run_program(tmp_path, "ask", "--chat", "elsewhere", "What did the kettle do?")
         index.unlink()
         facts = json.loads(run_program(tmp_path, "inspect", "--json").stdout)
         shown = run_program(tmp_path, "inspect").stdout
         checked = run_program(tmp_path, "doctor", "--offline").stdout
-        why = json.loads(run_program(tmp_path, "why", "spare", "key", "blue", "pot", "--json").stdout)
+        why = json.loads(run_program(tmp_path, "why", "kettle", "whistled", "funny", "tune", "--json").stdout)
 
     assert asked.returncode == 0, asked.stderr
     [outcome] = [each for each in _outcomes(facts) if each["id"] == "content_search"]
