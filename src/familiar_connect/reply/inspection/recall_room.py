@@ -46,7 +46,8 @@ def find_search_trouble(trace: TurnTrace) -> SearchTrouble | None:
             f"The search of memory in that turn: {status}{f', {error}' if error else ''}.",
             "Ask again. If it happens often, Health shows how long the search takes.",
         )
-    if notes := provider_notes(outcome):
+    notes = [each for each in provider_notes(outcome) if "does no side work" not in each]  # small models never do
+    if notes:
         return SearchTrouble(
             f"It is known, but not all of memory was searched as it should be: {notes[0]}.",
             f"The search of memory in that turn: {'; '.join(notes)}.",
