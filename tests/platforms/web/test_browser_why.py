@@ -52,6 +52,8 @@ def said(by: str, where: str, text: str) -> dict[str, Any]:
     return {"by": by, "in": where, "say": text, "mention": text.startswith("Ember")}
 
 
+GREATER_NEWS = said("ada", "garden", "My sister died yesterday.")
+"""Of what was said in another channel one line is told, the one that weighs most."""
 SMALL_TALK = [said("ada", "garden", f"{word}, lovely.") for word in ("Yes", "Well", "Right")]
 """So that what was said before is not the latest that was heard elsewhere."""
 
@@ -78,7 +80,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("why"),
         said("ada", "dm-ada", "The silver whistle hangs behind the stove."),
         *(said("ada", "garden", line) for line in LANTERNS),
-        said("ada", "garden", "lol Theodora just hummed that oboe thing from Ghent"),
+        said("ada", "garden", "My cousin Theodora plays the oboe in Ghent."),
+        GREATER_NEWS,
         *SMALL_TALK,
         said("bo", "tea", "Ember, where does the silver whistle hang?"),
         said("bo", "tea", WELL),
@@ -100,8 +103,8 @@ def strict_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("strict"),
         said("ada", "garden", "My cousin Theodora plays the oboe in Ghent."),
         {"after": "2h", "write_up": True},
-        said("ada", "garden", "lol Bertram just hummed that thing of the nineteen hives"),
-        said("ada", "garden", "haha the gate squeaks like a goose and the parrot in the window answers it"),
+        said("ada", "garden", "Uncle Bertram keeps nineteen hives."),
+        GREATER_NEWS,
         *SMALL_TALK,
         said("bo", "tea", WELL),
         said("bo", "tea", WEATHER),
@@ -263,7 +266,7 @@ def test_what_waits_for_a_word(strict_visit: Visit) -> None:
 
 
 def test_what_the_writer_gave_up_on(strict_visit: Visit) -> None:
-    """The batch it was in lies in quarantine; that it was shown as news of another channel is said first."""
-    ask(strict_visit, "Bertram nineteen hives", WEATHER)
+    """The batch it was in lies in quarantine."""
+    answer = ask(strict_visit, "Bertram nineteen hives", WEATHER)
 
-    assert "the memory writer gave up on the batch it was in" in strict_visit.page.locator("main").inner_text()
+    assert answer.startswith("It was heard, but the memory writer gave up on that part of the talk")
