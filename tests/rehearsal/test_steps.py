@@ -337,6 +337,8 @@ def test_who_can_read_a_place_changes_with_the_steps(tmp_path: Path) -> None:
     world.change_visibility("staff", hides=False)
     assert (world.is_hidden("tea"), world.members_of("tea")) == (True, ["bo"])
     assert world.members_of("staff") == ["owner", "bo"], "who left the server reads nothing of it"
+    world.change_visibility("staff", hides=True)
+    assert (world.is_hidden("staff"), world.members_of("staff")) == (True, ["owner", "bo"]), "who reads it now stays"
 
 
 def test_steps_about_members_and_visibility_are_played(tmp_path: Path) -> None:

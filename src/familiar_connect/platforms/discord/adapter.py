@@ -115,7 +115,7 @@ class DiscordPlatform:
         self._outbox_rows = familiar.history_store.outbox
         self._message_edits = familiar.reply_path.message_edits
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
-        self._direct: dict[int, None] = {}
+        self._direct: LruCache[int, bool] = LruCache(MAX_DIRECT)
         """Direct messages that are looked back at when we come back, the one heard last at the end."""
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
@@ -132,7 +132,8 @@ class DiscordPlatform:
         with use_api_url(self._api_url), self._familiar.own_origins.allow(self._api_url), translate_errors():
             application = await fetch_application(self._token)
             known = await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT)
-            self._direct |= dict.fromkeys(reversed(known))
+            for channel_id in reversed(known):
+                self._direct.put(channel_id, True)
             async with self._on_duty(application) as client:
                 await client.start(self._token)
 
@@ -224,16 +225,9 @@ class DiscordPlatform:
             learn_recipient(message)
             place = self._place(message.channel)
             if getattr(message.channel, "guild", None) is None:
-                self._note_direct(message.channel.id)
+                self._direct.put(message.channel.id, True)
             inbound = replace(inbound, said_under=self._readers.rules_at(message.id))
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
-
-    def _note_direct(self, channel_id: int) -> None:
-        """Remember a direct message, the one that was heard last at the end."""
-        self._direct.pop(channel_id, None)
-        self._direct[channel_id] = None
-        while len(self._direct) > MAX_DIRECT:
-            self._direct.pop(next(iter(self._direct)))
 
     def _is_for_call(self, inbound: InboundMessage) -> bool:
         """Whether it was written to those who talk in a voice channel that we are in: then it is told there."""
@@ -334,7 +328,7 @@ class DiscordPlatform:
     # Coming, going and looking back
 
     async def _on_connect(self) -> None:
-        direct = list(self._direct)[-MAX_DIRECT:]
+        direct = [channel_id for channel_id, _ in self._direct.items()]
         for channel_id in reversed(direct):  # before anything is waited for: what is said from now on comes after it
             self._lanes.put(channel_id, partial(self._catch_up, channel_id))
         subscribed = {known.channel_id for known in self._familiar.subscriptions.all()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from familiar_connect.context.layers import ItemTag, Layer
+from familiar_connect.context.providers.content_search.search_report import list_troubles
 from familiar_connect.context.providers.content_search.unfiltered import TOKENS_PER_LINE, direct_budget, layer_budget
 from familiar_connect.memory.index.protocols import Recollection
 from familiar_connect.observe.inspector import cut_reason, cuts
@@ -46,7 +47,7 @@ def find_search_trouble(trace: TurnTrace) -> SearchTrouble | None:
             f"The search of memory in that turn: {status}{f', {error}' if error else ''}.",
             "Ask again. If it happens often, Health shows how long the search takes.",
         )
-    notes = [each for each in provider_notes(outcome) if "does no side work" not in each]  # small models never do
+    notes = list_troubles(provider_notes(outcome))
     if notes:
         return SearchTrouble(
             f"It is known, but not all of memory was searched as it should be: {notes[0]}.",

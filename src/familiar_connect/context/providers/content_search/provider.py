@@ -28,7 +28,7 @@ from familiar_connect.context.providers.content_search import filter as filter_t
 from familiar_connect.context.providers.content_search import people_lookup
 from familiar_connect.context.providers.content_search.look_around import holds_more
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
-from familiar_connect.context.providers.content_search.search_report import SearchReport
+from familiar_connect.context.providers.content_search.search_report import NO_SIDE_WORK, SearchReport
 from familiar_connect.context.providers.content_search.unfiltered import (
     TOKENS_PER_LINE,
     as_chunks,
@@ -385,7 +385,7 @@ class ContentSearchProvider:
         if wanted == FILTER_NEVER or (wanted == FILTER_WHEN_FULL and hits_fit(hits[:WEIGHED_FOR_FILTER], room)):
             return False
         if not capabilities_of(model).side_tasks:
-            told.skip_filter("the model for it does no side work")
+            told.skip_filter(NO_SIDE_WORK)
         elif seconds < LEAST_FILTER_S:
             told.skip_filter("there was no time left for it")
         else:
