@@ -10,11 +10,16 @@ import resource
 import sys
 import threading
 import time
+from array import array
 from collections import deque
 from contextlib import suppress
+from dataclasses import is_dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
+
+from numpy import ndarray
 
 from benchmarks.table import spread
 from familiar_connect.memory.index.storage import FactColumns, Vectors
@@ -27,6 +32,9 @@ ROW_BYTES = 4 + 8 + 16
 NUMBER_BYTES = 32
 """A number as Python holds it: the key of a unit, a word, or a count."""
 PACKAGE = "familiar_connect"
+_DATA = (str, bytes, bytearray, int, float, tuple, list, dict, set, frozenset, array, ndarray, datetime)
+_LINK = "_lru_list_elem"
+"""What `functools.lru_cache` strings its entries together with."""
 _PAGE = resource.getpagesize()
 
 
@@ -68,7 +76,7 @@ class ProcessStats:
         }
 
 
-def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, int]:
+def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
     """What this process holds once what nobody needs is collected and given back to the system."""
     for _ in range(3):
         gc.collect()
@@ -78,8 +86,11 @@ def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, int]:
             ctypes.CDLL("libc.so.6").malloc_trim(0)
     handles = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     entries, most = count_cached()
+    by_cache = measure_caches()
     return {
         "rss": resident_bytes(),
+        "cache_bytes": sum(by_cache.values()),
+        "caches": by_cache,
         "index": index_bytes(),
         "sqlite": sqlite_bytes(),
         "heap_free": free,
@@ -122,11 +133,42 @@ def sqlite_bytes() -> int:
 def count_cached() -> tuple[int, int]:
     """Entries in all bounded caches of the program, and how many there may be in those that hold any."""
     kept = [(len(each), each._entries) for each in list(_caches)]
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE)]
-    functions = {id(each): each for module in modules for each in list(vars(module).values())}.values()
-    facts = [each.cache_info() for each in functions if hasattr(each, "cache_info")]
+    facts = [each.cache_info() for each in _cached_functions()]
     kept += [(each.currsize, each.maxsize or 0) for each in facts]
     return sum(entries for entries, _ in kept), sum(most for entries, most in kept if entries)
+
+
+def measure_caches() -> dict[str, int]:
+    """Bytes that bounded caches hold, by who made them; what two of them share counts for the first."""
+    seen: set[int] = set()
+    found: dict[str, int] = {}
+    for each in list(_caches):
+        maker = _makers.get(each, "?")
+        found[maker] = found.get(maker, 0) + _measure([each._kept], seen)
+    for function in _cached_functions():
+        name = f"{function.__module__}.{function.__qualname__}"
+        found[name] = found.get(name, 0) + _measure(gc.get_referents(function), seen)
+    return {name: size for name, size in found.items() if size}
+
+
+def _cached_functions() -> list[Any]:
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE)]
+    functions = {id(each): each for module in modules for each in list(vars(module).values())}.values()
+    return [each for each in functions if hasattr(each, "cache_info")]
+
+
+def _measure(held: list[Any], seen: set[int]) -> int:
+    """Bytes of plain data reachable from *held*: parts of the program that it refers to are not its own."""
+    size, waiting = 0, list(held)
+    while waiting:
+        each = waiting.pop()
+        is_data = isinstance(each, _DATA) or is_dataclass(each) or type(each).__name__ == _LINK
+        if id(each) in seen or isinstance(each, type) or not is_data:
+            continue
+        seen.add(id(each))
+        size += sys.getsizeof(each)
+        waiting += gc.get_referents(each)
+    return size
 
 
 def count_objects() -> int:
@@ -141,6 +183,8 @@ def count_objects() -> int:
 _vectors: WeakSet[Vectors] = WeakSet()
 _columns: WeakSet[FactColumns] = WeakSet()
 _caches: WeakSet[LruCache[Any, Any]] = WeakSet()
+_makers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""The function that made each of them."""
 
 
 def follow_parts() -> None:
@@ -155,6 +199,7 @@ def _follow(kind: Any, known: WeakSet[Any]) -> None:
     def make_known(self: Any, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
         known.add(self)
+        _makers[self] = sys._getframe(1).f_code.co_qualname
 
     kind.__init__ = make_known
 

@@ -37,9 +37,9 @@ SAID_AT_ONCE = 100
 WARM = 0.5
 """Share of the rounds after which the caches are full: from there on nothing may grow."""
 MOST_BYTES_PER_TURN = 4_096
-"""Of memory beside the index and the pages of SQLite, for each message answered, in the second half."""
-MOST_SQLITE_BYTES = 64 * 1024 * 1024
-"""Two megabytes for each open database, and what SQLite needs to work."""
+"""Of memory beside the index and what `MOST_BYTES_OF` names, for each message answered, in the second half."""
+MOST_BYTES_OF = {"sqlite": 64 * 1024 * 1024, "cache_bytes": 64 * 1024 * 1024, "heap_free": 64 * 1024 * 1024}
+"""Parts that fill and then stay: two megabytes for each open database; caches; gaps that no block fits into."""
 MOST_OBJECTS_PER_TURN = 5.0
 """The index counts the words that were ever said: a number for each new one."""
 LONG_HEARD = 40_000
@@ -126,6 +126,7 @@ async def _reading(child: Child, root: Path, heard: int, answered: int) -> dict[
     return {
         **found,
         "rest": found["rss"] - found["index"] - found["sqlite"],
+        "held": found["rss"] - found["index"] - found["sqlite"] - found["heap_free"] - found["cache_bytes"],
         "heard": heard,
         "answered": answered,
         "files": len(sizes),
@@ -147,7 +148,8 @@ def _line(reading: dict[str, Any], seconds: float) -> str:
     return (
         f"{reading['heard']:>7,} heard {reading['answered']:>6,} answered  {reading['rss'] / 1e6:6.1f} MB"
         f" (index {reading['index'] / 1e6:.1f}, sqlite {reading['sqlite'] / 1e6:.1f}, rest {reading['rest'] / 1e6:.1f},"
-        f" of which free {reading['heap_free'] / 1e6:.1f})  {reading['objects']:>9,} objects"
+        f" of which free {reading['heap_free'] / 1e6:.1f}, in caches {reading['cache_bytes'] / 1e6:.1f},"
+        f" other {reading['held'] / 1e6:.1f})  {reading['objects']:>9,} objects"
         f"  {reading['cached']:,} of {reading['cached_most']:,} cached  {reading['pages']:,} pages"
         f"  {reading['handles']} handles  {reading['tasks']} tasks  {reading['threads']} threads"
         f"  {reading['files']:,} files {reading['file_bytes'] / 1e6:.1f} MB  {seconds:.0f} s"
@@ -174,18 +176,16 @@ def rows(found: dict[str, Any]) -> list[Row]:
     grown = [name for name in ("handles", "tasks", "threads") if last[name] > warm[name] + 2]
     named = ("cached", "pages", "files")
     return [
-        _slope_row(f"{what}: memory for each turn answered, beside index and SQLite", curve, "rest", is_long),
+        _slope_row(f"{what}: memory for each turn answered, beside what is told below", curve, "held", is_long),
         _slope_row("objects for each turn answered", curve, "objects", is_long),
+        _size_row("memory of caches", "cache_bytes", warm, last, is_long),
+        Row(name="the largest of them, at the end", value=_largest_caches(last["caches"])),
+        _size_row("gaps in the heaps of the C library", "heap_free", warm, last, is_long),
         Row(
             name="memory of the index for each message heard",
             value=f"{last['index'] / max(1, last['heard']):,.0f} bytes ({last['index'] / 1e6:.1f} MB at the end)",
         ),
-        Row(
-            name="memory of SQLite, in the middle and at the end",
-            value=f"{warm['sqlite'] / 1e6:.1f} → {last['sqlite'] / 1e6:.1f} MB",
-            bar=f"<= {MOST_SQLITE_BYTES / 1e6:.0f} MB" if is_long else "",
-            ok=last["sqlite"] <= MOST_SQLITE_BYTES if is_long else None,
-        ),
+        _size_row("memory of SQLite", "sqlite", warm, last, is_long),
         Row(
             name="handles, tasks, threads, in the middle and at the end",
             value=", ".join(f"{warm[name]} → {last[name]}" for name in ("handles", "tasks", "threads")),
@@ -202,7 +202,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 def _slope_row(name: str, curve: Sequence[dict[str, Any]], what: str, is_long: bool) -> Row:
     """How much of *what* a turn leaves behind, against the most it may."""
-    most = MOST_BYTES_PER_TURN if what == "rest" else MOST_OBJECTS_PER_TURN
+    most = MOST_BYTES_PER_TURN if what == "held" else MOST_OBJECTS_PER_TURN
     found, warm, last = slope(curve, what), curve[int(len(curve) * WARM)][what], curve[-1][what]
     return Row(
         name=name,
@@ -210,3 +210,18 @@ def _slope_row(name: str, curve: Sequence[dict[str, Any]], what: str, is_long: b
         bar=f"<= {most:,g}" if is_long else "",
         ok=found <= most if is_long else None,
     )
+
+
+def _size_row(name: str, what: str, warm: dict[str, Any], last: dict[str, Any], is_long: bool) -> Row:
+    """How large *what* is, against the most it may be."""
+    return Row(
+        name=f"{name}, in the middle and at the end",
+        value=f"{warm[what] / 1e6:.1f} → {last[what] / 1e6:.1f} MB",
+        bar=f"<= {MOST_BYTES_OF[what] / 1e6:.0f} MB" if is_long else "",
+        ok=last[what] <= MOST_BYTES_OF[what] if is_long else None,
+    )
+
+
+def _largest_caches(sizes: dict[str, int]) -> str:
+    largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:6]
+    return ", ".join(f"{name.removeprefix('familiar_connect.')} {size / 1e6:.1f} MB" for name, size in largest)

@@ -61,15 +61,19 @@ async def test_a_soak_reads_what_the_process_holds_after_each_round() -> None:
     assert (len(found["curve"]), last["heard"]) == (3, 40)
     assert last["answered"] > 0
     assert last["tasks"] < 20
-    assert last["rest"] == last["rss"] - last["index"] - last["sqlite"]
+    assert 0 < last["held"] < last["rest"] == last["rss"] - last["index"] - last["sqlite"]
+    assert 0 < last["cache_bytes"] == sum(last["caches"].values()) < last["rest"]
     assert 0 < last["cached"] <= last["cached_most"]
 
 
 @pytest.mark.parametrize(
     ("part", "leak", "is_flat"),
     [
-        ("rest", 0, True),
-        ("rest", 10_000, False),
+        ("held", 0, True),
+        ("held", 10_000, False),
+        ("cache_bytes", 100_000, False),
+        ("heap_free", 100_000, False),
+        ("cache_bytes", 1_000, True),
         ("objects", 20, False),
         ("threads", 1, False),
         ("index", 10_000, True),
@@ -78,10 +82,12 @@ async def test_a_soak_reads_what_the_process_holds_after_each_round() -> None:
 def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part: str, leak: int, is_flat: bool) -> None:
     """Caches that fill in the first half, and the index, may grow; nothing else may go on growing."""
     named = (
-        "rest",
+        "held",
         "objects",
         "index",
         "sqlite",
+        "cache_bytes",
+        "heap_free",
         "handles",
         "tasks",
         "threads",
@@ -91,7 +97,7 @@ def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part:
         "file_bytes",
     )
     curve = [
-        {"heard": 2_500 * number, "answered": 125 * number}
+        {"heard": 2_500 * number, "answered": 125 * number, "caches": {"TurnRows": 10}}
         | dict.fromkeys(named, 10 * min(number, 20))
         | {part: 10 * min(number, 20) + leak * 125 * number}
         for number in range(41)
@@ -99,7 +105,7 @@ def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part:
 
     verdicts = [row.ok for row in soak.rows({"curve": curve, "seconds": 1.0}) if row.ok is not None]
 
-    assert len(verdicts) == 4
+    assert len(verdicts) == 6
     assert all(verdicts) is is_flat
 
 
