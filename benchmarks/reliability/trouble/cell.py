@@ -145,9 +145,10 @@ class Cell:
         return self.facts["meanwhile"] != "silent" or (not self.door.hears_later and not self._heard(MEANWHILE))
 
     def _owner(self) -> str:
-        """All that the program said on its streams."""
+        """All that the program said on its streams and in its log."""
         found = (self.door.folder / name for name in ("output", "errors"))
-        return "".join(each.read_text(encoding="utf-8", errors="replace") for each in found if each.exists())
+        streams = "".join(each.read_text(encoding="utf-8", errors="replace") for each in found if each.exists())
+        return f"{streams}\n{self._logs()}"
 
     def _heard(self, number: int) -> bool:
         return self.door.is_heard(number)
@@ -169,8 +170,9 @@ class Cell:
             faults.append(f"after it: {facts['after']}")
         elif facts["after"] != "answered" and trouble.name != "short memory":
             faults.append(f"after it: {facts['after']}, and only a restart helped")
-        if trouble.is_told and not facts["owner"] and facts["meanwhile"] != "answered":
-            faults.append("the owner was not told")
+        about_it = [line for line in facts["owner"] if re.search(trouble.named_as, line, re.IGNORECASE)]
+        if trouble.is_told and not about_it and facts["meanwhile"] != "answered":
+            faults.append("the owner was not told what is wrong")
         asked = [number for number, name in ((BEFORE, "before"), (AFTER, "after")) if facts[name] == "answered"]
         lost = [number for number in asked if not self._heard(number)]
         if lost:
@@ -179,12 +181,12 @@ class Cell:
         faults += [f"the answer to {number} was not kept" for number in asked if last_piece(number) not in kept]
         if self.broken():
             faults.append(f"the history is broken: {self.broken()}")
-        if _TRACEBACK.search(self._owner() + self._logs()):
+        if _TRACEBACK.search(self._owner()):
             faults.append("a traceback")
         if facts.get("cpu_s", 0.0) > CPU_S:
             faults.append(f"{facts['cpu_s']} s of processor in {STAY_S} s")
         facts["faults"] = faults
-        facts["said"] = next(iter(facts["owner"]), "")[:300]
+        facts["said"] = next(iter(about_it or facts["owner"]), "")[:300]
         facts["streams"] = self._owner()[-6000:]
         facts["asker"] = self.shown_last
 

@@ -40,6 +40,8 @@ class Trouble:
     needs_mounts: bool = False
     is_told: bool = True
     """Whether the owner is to be told of it."""
+    named_as: str = ""
+    """A regular expression: what a sentence about it says."""
 
     def prepare(self) -> None:
         """Before the home is made."""
@@ -68,6 +70,7 @@ class FullDisk(Trouble):
 
     name: str = "full disk"
     needs_mounts: bool = True
+    named_as: str = "disk|space"
 
     def prepare(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -97,6 +100,7 @@ class ReadOnlyDisk(FullDisk):
     """
 
     name: str = "read-only disk"
+    named_as: str = "read-only|may be written to"
 
     def begin(self, pid: int) -> None:
         aside = self.home.with_name("aside")  # made there, so that nobody opens a file of it before it is read-only
@@ -114,6 +118,7 @@ class NoDescriptors(Trouble):
     """No further file or socket can be opened."""
 
     name: str = "no descriptors"
+    named_as: str = "open files|files open|descriptor"
 
     def limits(self) -> dict[str, Any]:
         return {"files": 24}
@@ -132,6 +137,7 @@ class ShortMemory(Trouble):
     """The process may grow by a few megabytes more."""
 
     name: str = "short memory"
+    named_as: str = "memory"
 
     def limits(self) -> dict[str, Any]:
         return {"memory": ROOM_LEFT}
