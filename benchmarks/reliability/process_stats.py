@@ -91,6 +91,7 @@ def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         "rss": resident_bytes(),
         "cache_bytes": sum(by_cache.values()),
         "caches": by_cache,
+        "by_type": measure_types(),
         "index": index_bytes(),
         "sqlite": sqlite_bytes(),
         "heap_free": free,
@@ -149,6 +150,20 @@ def measure_caches() -> dict[str, int]:
         name = f"{function.__module__}.{function.__qualname__}"
         found[name] = found.get(name, 0) + _measure(gc.get_referents(function), seen)
     return {name: size for name, size in found.items() if size}
+
+
+def measure_types() -> dict[str, int]:
+    """Bytes of everything Python knows to be there, by type: what the collector follows and what that refers to."""
+    seen: set[int] = set()
+    found: dict[str, int] = {}
+    for tracked in gc.get_objects():
+        for each in (tracked, *gc.get_referents(tracked)):
+            if id(each) not in seen:
+                seen.add(id(each))
+                name = type(each).__name__
+                with suppress(TypeError, ReferenceError):
+                    found[name] = found.get(name, 0) + sys.getsizeof(each)
+    return found
 
 
 def _cached_functions() -> list[Any]:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,11 @@ SETTLE_S = 600.0
 SETTINGS = "text_lull_timeout = 0.05\n"
 EMBEDDER = "hashing"
 """The vectors of the small model that comes along take four fifths of the time; they are made the same way."""
-_WORDS = ("lamp", "tide", "harbour", "bread", "gull", "letter", "tower", "fog", "kettle", "rope", "stair", "ferry")
+_SYLLABLES = ("ba", "ri", "to", "ne", "ku", "la", "mi", "so", "ve", "da", "pol", "gan")
+_WORDS = ["".join(each) for size in (2, 3) for each in product(_SYLLABLES, repeat=size)]
+_OFTEN = list(accumulate(1 / (rank + 5) for rank in range(len(_WORDS))))
+"""How often each is said, as in any language: a few always, most of them seldom. Were there only a dozen words, every
+question would find every message."""
 
 
 async def measure(
@@ -94,7 +99,7 @@ async def _talk(stage: TrialServer, root: Path, number: int, heard: int, asked: 
     first = len(stage.said)
     before = sum(len(stage.replies(room)) for room in stage.rooms)
     for place in range(heard):
-        words = " ".join(rng.choices(_WORDS, k=rng.randint(3, 24)))
+        words = " ".join(rng.choices(_WORDS, cum_weights=_OFTEN, k=rng.randint(3, 24)))
         to = f"{stage.mention} " if place in questions else ""
         text = f"{to}{words} [m{first + place:06d}]"
         await stage.say(
@@ -150,6 +155,7 @@ def _line(reading: dict[str, Any], seconds: float) -> str:
         f" (index {reading['index'] / 1e6:.1f}, sqlite {reading['sqlite'] / 1e6:.1f}, rest {reading['rest'] / 1e6:.1f},"
         f" of which free {reading['heap_free'] / 1e6:.1f}, in caches {reading['cache_bytes'] / 1e6:.1f},"
         f" other {reading['held'] / 1e6:.1f})  {reading['objects']:>9,} objects"
+        f" {sum(reading['by_type'].values()) / 1e6:.1f} MB ({_largest(reading['by_type'])})"
         f"  {reading['cached']:,} of {reading['cached_most']:,} cached  {reading['pages']:,} pages"
         f"  {reading['handles']} handles  {reading['tasks']} tasks  {reading['threads']} threads"
         f"  {reading['files']:,} files {reading['file_bytes'] / 1e6:.1f} MB  {seconds:.0f} s"
@@ -179,7 +185,8 @@ def rows(found: dict[str, Any]) -> list[Row]:
         _slope_row(f"{what}: memory for each turn answered, beside what is told below", curve, "held", is_long),
         _slope_row("objects for each turn answered", curve, "objects", is_long),
         _size_row("memory of caches", "cache_bytes", warm, last, is_long),
-        Row(name="the largest of them, at the end", value=_largest_caches(last["caches"])),
+        Row(name="the largest of them, at the end", value=_largest(last["caches"])),
+        Row(name="what Python holds more of than in the middle", value=_largest(_growth(last, warm))),
         _size_row("gaps in the heaps of the C library", "heap_free", warm, last, is_long),
         Row(
             name="memory of the index for each message heard",
@@ -222,6 +229,10 @@ def _size_row(name: str, what: str, warm: dict[str, Any], last: dict[str, Any], 
     )
 
 
-def _largest_caches(sizes: dict[str, int]) -> str:
+def _growth(last: dict[str, Any], warm: dict[str, Any]) -> dict[str, int]:
+    return {name: size - warm["by_type"].get(name, 0) for name, size in last["by_type"].items()}
+
+
+def _largest(sizes: dict[str, int]) -> str:
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:6]
     return ", ".join(f"{name.removeprefix('familiar_connect.')} {size / 1e6:.1f} MB" for name, size in largest)

@@ -97,7 +97,7 @@ def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part:
         "file_bytes",
     )
     curve = [
-        {"heard": 2_500 * number, "answered": 125 * number, "caches": {"TurnRows": 10}}
+        {"heard": 2_500 * number, "answered": 125 * number, "caches": {"TurnRows": 10}, "by_type": {"str": 5}}
         | dict.fromkeys(named, 10 * min(number, 20))
         | {part: 10 * min(number, 20) + leak * 125 * number}
         for number in range(41)
