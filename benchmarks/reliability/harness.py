@@ -128,8 +128,8 @@ class Child:
         await self._process.wait()
 
 
-async def start(module: str, plan: Plan) -> Child:
-    """A new process; it has begun when this returns, and need not be connected yet."""
+async def start(module: str, plan: Plan, **more: str) -> Child:
+    """A new process, with *more* in its environment; it has begun when this returns, and need not be connected yet."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -138,7 +138,7 @@ async def start(module: str, plan: Plan) -> Child:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=_TOP,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_TOP / "src"), str(_TOP)))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_TOP / "src"), str(_TOP))), **more},
         limit=64 * 1024 * 1024,
     )
     child = Child(process)
@@ -152,10 +152,10 @@ async def start(module: str, plan: Plan) -> Child:
 
 
 @asynccontextmanager
-async def running_process(server: DiscordServer, module: str, plan: Plan) -> AsyncIterator[Child]:
+async def running_process(server: DiscordServer, module: str, plan: Plan, **more: str) -> AsyncIterator[Child]:
     """A process that is connected; killed at the end if it has not left by itself."""
     before = len(server.facts_of("gateway:2"))
-    child = await start(module, plan)
+    child = await start(module, plan, **more)
     try:
         await server.until(lambda: len(server.facts_of("gateway:2")) > before, within_s=START_WITHIN_S)
         yield child

@@ -80,7 +80,7 @@ def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
     """What this process holds once what nobody needs is collected and given back to the system."""
     for _ in range(3):
         gc.collect()
-    free = heap_bytes_free()
+    in_use, free = heap_bytes()
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL("libc.so.6").malloc_trim(0)
@@ -94,6 +94,7 @@ def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         "by_type": measure_types(),
         "index": index_bytes(),
         "sqlite": sqlite_bytes(),
+        "heap_in_use": in_use,
         "heap_free": free,
         "cached": entries,
         "cached_most": most,
@@ -113,13 +114,17 @@ class _HeapFacts(ctypes.Structure):
     )
 
 
-def heap_bytes_free() -> int:
-    """Bytes of the C heaps that nothing uses, between others that are in use; 0 where the system does not tell."""
+def heap_bytes() -> tuple[int, int]:
+    """Bytes of the C heaps in use, and those free between them; nought where the system does not tell.
+
+    In a process started with `PYTHONMALLOC=malloc` all of Python's memory is there too, to the byte.
+    """
     with suppress(OSError, AttributeError):
         ask = ctypes.CDLL("libc.so.6").mallinfo2
         ask.restype = _HeapFacts
-        return int(ask().fordblks)
-    return 0
+        facts = ask()
+        return int(facts.uordblks + facts.hblkhd), int(facts.fordblks)
+    return 0, 0
 
 
 def sqlite_bytes() -> int:

@@ -2,6 +2,7 @@
 
 People talk through the real Discord library in rounds; after each round, when nothing is under way, the process
 tells what it holds after a garbage collection: memory, handles, tasks, threads, objects, and files in its home.
+Python takes its memory from the C library there, which tells to the byte what is in use and what is only kept back.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ async def measure(
                 never_joins_in=True,
                 keeps_exchanges=False,
             )
-            async with running_process(server, "child", plan) as child:
+            async with running_process(server, "child", plan, PYTHONMALLOC="malloc") as child:
                 began = time.perf_counter()
                 curve = [await _reading(child, root, 0, 0)]
                 for number in range(rounds):
@@ -130,8 +131,7 @@ async def _reading(child: Child, root: Path, heard: int, answered: int) -> dict[
     sizes = _file_sizes(root.parent.parent)
     return {
         **found,
-        "rest": found["rss"] - found["index"] - found["sqlite"],
-        "held": found["rss"] - found["index"] - found["sqlite"] - found["heap_free"] - found["cache_bytes"],
+        "held": found["heap_in_use"] - found["index"] - found["sqlite"] - found["cache_bytes"],
         "heard": heard,
         "answered": answered,
         "files": len(sizes),
@@ -152,9 +152,9 @@ def _file_sizes(home: Path) -> list[int]:
 def _line(reading: dict[str, Any], seconds: float) -> str:
     return (
         f"{reading['heard']:>7,} heard {reading['answered']:>6,} answered  {reading['rss'] / 1e6:6.1f} MB"
-        f" (index {reading['index'] / 1e6:.1f}, sqlite {reading['sqlite'] / 1e6:.1f}, rest {reading['rest'] / 1e6:.1f},"
-        f" of which free {reading['heap_free'] / 1e6:.1f}, in caches {reading['cache_bytes'] / 1e6:.1f},"
-        f" other {reading['held'] / 1e6:.1f})  {reading['objects']:>9,} objects"
+        f" ({reading['heap_in_use'] / 1e6:.1f} in use: index {reading['index'] / 1e6:.1f}, sqlite"
+        f" {reading['sqlite'] / 1e6:.1f}, caches {reading['cache_bytes'] / 1e6:.1f}, other {reading['held'] / 1e6:.1f};"
+        f" {reading['heap_free'] / 1e6:.1f} free)  {reading['objects']:>9,} objects"
         f" {sum(reading['by_type'].values()) / 1e6:.1f} MB ({_largest(reading['by_type'])})"
         f"  {reading['cached']:,} of {reading['cached_most']:,} cached  {reading['pages']:,} pages"
         f"  {reading['handles']} handles  {reading['tasks']} tasks  {reading['threads']} threads"

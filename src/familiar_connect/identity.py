@@ -154,6 +154,7 @@ def sanitize_name(name: str) -> str | None:
     return _NOT_NAME.sub("_", name)[:MAX_OPENAI_NAME].strip("_") or None
 
 
+@lru_cache(maxsize=4096)
 def _slug(canonical_key: str) -> str:
     return _NOT_SLUG.sub("-", canonical_key.lower()).strip("-")
 

@@ -147,6 +147,13 @@ async def test_however_a_reply_was_left_nothing_is_said_twice_and_nobody_waits_i
             return
 
 
+def sentences_for(left: Left) -> list[str]:
+    """What whoever asked is to be told."""
+    if DOUBTFUL in left.states:
+        return [] if left.can_look else [MAY_BE_MISSING]
+    return [CUT_OFF] if left.stands == (True, False) and not left.is_fresh else []
+
+
 def check(path: Path, channel: TellingChannel, left: Left, turn_id: int, *, was_killed: bool) -> None:
     texts = [post.text for post in channel.posts]
     with opened(path, Life(None)) as history:
@@ -165,8 +172,13 @@ def check(path: Path, channel: TellingChannel, left: Left, turn_id: int, *, was_
     else:
         assert set("".join(said).split()) <= set(texts)
         assert (MAY_BE_MISSING in channel.told) == (DOUBTFUL in left.states) or was_killed
-    if not left.is_fresh and not left.can_look and left.states == (POSTED, PENDING):
-        assert set(channel.told) == {CUT_OFF}
+    wanted = sentences_for(left)
+    if was_killed and left.can_look:  # that it stands was noted before the death, and then the doubt is gone
+        assert set(channel.told) <= {*wanted, *([CUT_OFF] if not left.is_fresh and not is_whole else [])}
+    elif was_killed:  # the death made a doubt
+        assert set(channel.told) <= {*wanted, MAY_BE_MISSING}
+    else:
+        assert channel.told == wanted, "who has the whole answer is told nothing"
 
 
 def test_a_chat_that_cannot_be_looked_at_is_not_taken_for_one_that_can() -> None:

@@ -45,6 +45,8 @@ TOPIC_MESSAGES = 4
 """Messages for which "he" and "she" are still whom their speaker told of."""
 MAX_NAMES = 200
 MAX_STANDING_LINES = 1_000
+CLAUSES_KEPT = 1_024
+"""A pass of the writer reads each message twice: for who said it, and for the session."""
 KEPT_WEIGHTS = 4_096
 """Lines whose weight is kept: the same lists are weighed again and again."""
 
@@ -189,7 +191,7 @@ class StatementReader:
                 continue
             subject = max(subject, standing)
             first = max(first, first_person_weight(text, only_plain=joking))
-            here = {kind for kind, (_, pattern) in LASTING.items() if pattern.search(text)}
+            here = _lasting_kinds(text)
             kinds |= here
             lost = _fading_of(text, here)
             fading, aside = (max(fading, lost), aside) if here else (fading, max(aside, lost))
@@ -254,9 +256,19 @@ def _asks(clause: str, at: int, is_asked: bool) -> bool:
     return bool(QUESTION.search(clause)) and (at == 0 or is_asked or not _RELATIVE.match(clause))
 
 
-def _fading_of(clause: str, kinds: set[str]) -> int:
+@lru_cache(maxsize=CLAUSES_KEPT)
+def _lasting_kinds(clause: str) -> frozenset[str]:
+    return frozenset(kind for kind, (_, pattern) in LASTING.items() if pattern.search(clause))
+
+
+@lru_cache(maxsize=CLAUSES_KEPT)
+def _fading_kinds(clause: str) -> frozenset[str]:
+    return frozenset(kind for kind, (_, pattern) in FADING.items() if pattern.search(clause))
+
+
+def _fading_of(clause: str, kinds: frozenset[str]) -> int:
     """How much of what fades stands in *clause*, beside what lasts in it."""
-    found = {kind for kind, (_, pattern) in FADING.items() if pattern.search(clause)}
+    found = set(_fading_kinds(clause))
     if kinds & {"liking", "health"}:
         found -= {"food"}
     if "occasion" in kinds:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
+from functools import cached_property
 
 from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.types import HistoryTurn
@@ -136,7 +137,11 @@ class Batch:
         """Who said *turn*; None for the familiar itself."""
         if turn.role != "user" or turn.author is None:
             return None
-        return next((person for person in self.roster if person.slug == turn.author.slug), None)
+        return self._by_slug.get(turn.author.slug)
+
+    @cached_property
+    def _by_slug(self) -> dict[str, BatchParticipant]:
+        return {person.slug: person for person in reversed(self.roster)}
 
 
 def with_places(batch: Batch, place: Place) -> Batch:
