@@ -115,6 +115,14 @@ def test_what_stays_in_the_middle_of_a_dialogue_is_not_told_as_lost() -> None:
     assert note.text == f"{'a' * 40}\n{'c' * 40}"
 
 
+def test_the_oldest_turn_that_stays_is_not_told_as_lost() -> None:
+    """Whoever said it."""
+    items = [said("user", "a" * 40), said("assistant", "b" * 40), said("user", "c" * 40)]
+    (left,), (note,) = filled(a_dialogue(*items), budget=20)
+
+    assert (left.items, note.text) == (tuple(items[1:]), "a" * 40)
+
+
 def test_a_block_of_exactly_its_limit_is_left_as_it_is() -> None:
     """One token less shortens it."""
     piece = a_piece("word and word, " * 10)
@@ -144,8 +152,10 @@ def test_new_messages_cost_a_layer_nothing_and_always_stay() -> None:
     kept, dropped = filled(a_dialogue(old, *fresh, answer), budget=20)
     bare, _ = filled(a_dialogue(old, *fresh, answer), budget=0)
     whole, _ = fit_total([a_dialogue(old, *fresh, answer)], room=230)
+    roomy, _ = filled(a_dialogue(old, *fresh, answer), budget=90)
 
     assert (kept[0].items, dropped) == ((old, *fresh, answer), [])
+    assert roomy[0].items == (old, *fresh, answer)
     assert bare[0].items == tuple(fresh)
     assert whole[0].items == (*fresh, answer)
 

@@ -20,6 +20,7 @@ from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
 from familiar_connect.conversation.intake import Intake, IntakeResult
 from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import DELETED
@@ -44,6 +45,7 @@ class NotingMonitor:
         self.heard: list[dict[str, Any]] = []
         self.revised: list[tuple[int, int, str | None]] = []
         self.is_closed = False
+        self.waits = 0
 
     def is_addressed(self, text: str, *, is_mention: bool) -> bool:
         return is_mention or "wren" in text
@@ -54,7 +56,8 @@ class NotingMonitor:
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         self.revised.append((channel_id, history_id, text))
 
-    async def wait_until_idle(self) -> None: ...
+    async def wait_until_idle(self) -> None:
+        self.waits += 1
 
     async def aclose(self) -> None:
         self.is_closed = True
@@ -136,7 +139,14 @@ class HereOnce(Here):
 class House:
     """An intake with all it needs, and what it told the others."""
 
-    def __init__(self, folder: Path, *, limits: NotingLimits | None = None, **admission: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        limits: NotingLimits | None = None,
+        readers: PlaceReaders | None = None,
+        **admission: Any,
+    ) -> None:
         self.history = HistoryStore(folder / "history.db")
         self.owner = OwnerContact()
         subscriptions = SubscriptionRegistry(folder / "subscriptions.toml")
@@ -162,6 +172,7 @@ class House:
             interrupt=self._interrupt,
             labels=self.labels,
             notify_turn=self._notify,
+            readers=readers,
         )
 
     async def _interrupt(self, message: InboundMessage) -> None:
@@ -262,6 +273,40 @@ async def test_what_is_refused_is_stored_settled_and_not_heard(tmp_path: Path) -
     assert limits.asked == [(BO, True), (ADA, False), (you, True)]
     assert (limits.charged, house.owed(), house.interrupted) == ([ADA], [], ["hello", "hello"])
     house.history.close()
+
+
+async def test_a_bot_that_was_answered_enough_is_owed_nothing(tmp_path: Path) -> None:
+    """It spoke to us, so an answer was owed for a moment; the next start must not give it."""
+    bot = Author("discord", "77", "robot", "Robot")
+    seen = []
+    for limit in (1, 0):
+        house = House(tmp_path / str(limit), bots=frozenset({bot.canonical_key}), bot_reply_limit=limit)
+        await house.hear("wren?", author=bot, is_bot=True, place=HereOnce())
+        await house.intake.wait_until_idle()
+        seen.append((len(house.owed()), len(house.monitor.heard)))
+        await house.intake.aclose()
+        house.history.close()
+
+    assert seen == [(1, 1), (0, 0)]
+
+
+async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: Path) -> None:
+    """Who reads a place is asked of those who know the owner's settings."""
+    house = House(tmp_path, readers=PlaceReaders(private_channel_ids=[HERE]))
+    await house.hear("hello")
+    await house.intake.aclose()
+
+    (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
+    assert turn.audience == hidden_channel("discord", HERE, GUILD)
+    house.history.close()
+
+
+async def test_waiting_for_the_intake_waits_for_the_monitor(house: House) -> None:
+    """What was heard is handed on to it."""
+    await house.hear("hello")
+    await house.intake.wait_until_idle()
+
+    assert house.monitor.waits == 1
 
 
 async def test_who_is_not_heard_leaves_nothing(house: House) -> None:
