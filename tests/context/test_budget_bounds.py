@@ -115,6 +115,14 @@ def test_what_stays_in_the_middle_of_a_dialogue_is_not_told_as_lost() -> None:
     assert note.text == f"{'a' * 40}\n{'c' * 40}"
 
 
+def test_a_dialogue_that_fits_once_a_message_is_shown_without_its_middle_loses_no_turn() -> None:
+    """However much room is left then."""
+    items = [said("user", "a" * 40), said("user", "b" * 10 * SHOWN_MESSAGE_CHARS), said("assistant", "c" * 40)]
+    (left,), _ = filled(a_dialogue(*items), budget=2 * SHOWN_MESSAGE_CHARS)
+
+    assert letters(left.items) == "abc"
+
+
 def test_the_oldest_turn_that_stays_is_not_told_as_lost() -> None:
     """Whoever said it."""
     items = [said("user", "a" * 40), said("assistant", "b" * 40), said("user", "c" * 40)]
@@ -152,10 +160,8 @@ def test_new_messages_cost_a_layer_nothing_and_always_stay() -> None:
     kept, dropped = filled(a_dialogue(old, *fresh, answer), budget=20)
     bare, _ = filled(a_dialogue(old, *fresh, answer), budget=0)
     whole, _ = fit_total([a_dialogue(old, *fresh, answer)], room=230)
-    roomy, _ = filled(a_dialogue(old, *fresh, answer), budget=90)
 
     assert (kept[0].items, dropped) == ((old, *fresh, answer), [])
-    assert roomy[0].items == (old, *fresh, answer)
     assert bare[0].items == tuple(fresh)
     assert whole[0].items == (*fresh, answer)
 
@@ -167,7 +173,8 @@ def test_a_dialogue_that_fits_to_the_token_is_not_cut() -> None:
 
     assert filled(a_dialogue(*middle), budget=30)[0][0].items == tuple(middle)
     assert filled(a_dialogue(*middle), budget=29)[0][0].items == tuple(middle[1:])
-    assert filled(a_dialogue(*anchored), budget=300)[0][0].items == tuple(anchored)
+    for budget in (30, 40, 50, 300):
+        assert filled(a_dialogue(*anchored), budget=budget)[0][0].items == tuple(anchored)
 
 
 @pytest.mark.parametrize(("anchor", "first"), [(2, 2), (5, 5), (6, 2)])
