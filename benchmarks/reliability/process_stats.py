@@ -22,13 +22,11 @@ from weakref import WeakKeyDictionary, WeakSet
 from numpy import ndarray
 
 from benchmarks.table import spread
-from familiar_connect.memory.index.storage import FactColumns, Vectors
+from familiar_connect.memory.index.storage import FactColumns, RowCache, Vectors
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.lru import LruCache
 
 TICK_S = 0.01
-ROW_BYTES = 4 + 8 + 16
-"""Beside a vector: its step, its number, and its place among them."""
 NUMBER_BYTES = 32
 """A number as Python holds it: the key of a unit, a word, or a count."""
 PACKAGE = "familiar_connect"
@@ -151,6 +149,8 @@ def measure_caches() -> dict[str, int]:
     for each in list(_caches):
         maker = _makers.get(each, "?")
         found[maker] = found.get(maker, 0) + _measure([each._kept], seen)
+    for rows in list(_row_caches):
+        found["RowCache"] = found.get("RowCache", 0) + _measure([rows._rows], seen)
     for function in _cached_functions():
         name = f"{function.__module__}.{function.__qualname__}"
         found[name] = found.get(name, 0) + _measure(gc.get_referents(function), seen)
@@ -203,13 +203,19 @@ def count_objects() -> int:
 _vectors: WeakSet[Vectors] = WeakSet()
 _columns: WeakSet[FactColumns] = WeakSet()
 _caches: WeakSet[LruCache[Any, Any]] = WeakSet()
+_row_caches: WeakSet[RowCache] = WeakSet()
 _makers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """The function that made each of them."""
 
 
 def follow_parts() -> None:
     """Know of every part of an index and of every cache that is made from now on."""
-    for kind, known in ((Vectors, _vectors), (FactColumns, _columns), (LruCache, _caches)):
+    for kind, known in (
+        (Vectors, _vectors),
+        (FactColumns, _columns),
+        (LruCache, _caches),
+        (RowCache, _row_caches),
+    ):
         _follow(kind, known)
 
 
@@ -226,9 +232,10 @@ def _follow(kind: Any, known: WeakSet[Any]) -> None:
 
 def index_bytes() -> int:
     """What the memory index takes: a row for each thing said, so that it is found by sense, words and day."""
-    found = sum(len(each) * (each._types.itemsize + 8) for each in list(_columns))
+    found = sum(sum(part.nbytes for part in each._held) for each in list(_columns))
     for each in list(_vectors):
-        found += len(each) * (each.dim + ROW_BYTES)
+        found += sum(block.nbytes for block in each._blocks) + each._steps.nbytes + each._numbers.nbytes
+        found += sum(part.nbytes for part in each._sorted or ())
         if isinstance(each, WordVectors):
             found += each.count_bytes() + NUMBER_BYTES * (len(each._of_units) + 2 * len(each._holding))
     return found

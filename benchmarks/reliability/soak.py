@@ -34,7 +34,7 @@ from familiar_connect.testing.discord_server.server import DiscordServer
 
 HEARD, ANSWERED = 100_000, 5_000
 ROOMS, PEOPLE, ROUNDS = 20, 60, 40
-SAID_AT_ONCE = 100
+SAID_AT_ONCE = 250
 """Messages under way before it is looked whether the process keeps up."""
 WARM = 0.5
 """Share of the rounds after which the caches are full: from there on nothing may grow."""

@@ -37,6 +37,21 @@ def test_what_another_program_writes_is_seen(tmp_path: Path) -> None:
     assert not running.is_ignored(BEN)
 
 
+def test_whoever_cannot_be_taken_off_the_list_stays_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is said, and the next start would ignore them again."""
+    running = IgnoreList(tmp_path / "ignored.toml")
+    running.add(ANA)
+
+    def refuse(*_: object) -> None:
+        raise FamiliarError("the disk is full")
+
+    monkeypatch.setattr("familiar_connect.conversation.ignored.write_text", refuse)
+    with pytest.raises(FamiliarError):
+        running.remove(ANA)
+
+    assert running.is_ignored(ANA)
+
+
 def test_a_file_broken_by_hand_keeps_what_was_read_before(tmp_path: Path) -> None:
     """Nobody is answered by a slip of the pen."""
     path = tmp_path / "ignored.toml"

@@ -374,6 +374,17 @@ async def test_the_audience_is_that_of_the_place_now_and_a_hidden_channel_takes_
     assert last == hidden
 
 
+async def test_the_rules_of_a_server_say_nothing_about_a_direct_message(house: House) -> None:
+    """It was said to the one it is with, whatever rules it came under."""
+    await house.hear("psst", is_dm=True, guild_id=None, channel_id=70, said_under="r1", place=Here(None))
+    await house.hear("hi", said_under="r1")
+
+    (direct,) = house.history.recent(familiar_id=WREN, channel_id=70, limit=1)
+    (shared,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=1)
+    assert direct.audience == between([ADA.canonical_key])
+    assert shared.audience == hidden_channel("discord", HERE, GUILD, "r1")
+
+
 async def test_the_owners_direct_message_is_the_owners(house: House) -> None:
     """Whom a platform takes for the owner, the intake does too."""
     with house.owner.connect(is_owner=lambda each: each == ADA):

@@ -26,6 +26,8 @@ LOOK_EVERY_S = 0.02
 READY_S, ANSWER_S, LEAVE_S = 60.0, 30.0, 10.0
 MAX_MISSES = 3
 """A place that did not come again in so many lives is left out; it is named."""
+LAST_LIVES = 10
+"""So many whole lives in a row without a new side end a campaign: a checkpoint comes in few of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +180,7 @@ class Campaign:
         """Lives that are ended at nothing but sides not struck yet: some are only met by a life that is left alone."""
         self.whole_lives = 0
         for _ in range(most if self.runner.why_no_trace is None else 0):
-            if self.whole_lives == MAX_MISSES:
+            if self.whole_lives == LAST_LIVES:
                 break
             await self._strike({}, anything_new=True)
 
