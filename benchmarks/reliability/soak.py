@@ -48,6 +48,8 @@ LONG_HEARD = 40_000
 """In a shorter run the first half does not fill every cache, nor bring a page for each person in each room."""
 HOMES = Path("/dev/shm")
 """Where the home is made, if this is there: what is measured is memory, and a disk would set the pace."""
+EXACT_HEAP = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+"""All memory of Python is the C library's, and no thread keeps freed blocks, which would count as in use."""
 SETTLE_S = 600.0
 SETTINGS = "text_lull_timeout = 0.05\n"
 EMBEDDER = "hashing"
@@ -77,7 +79,7 @@ async def measure(
                 never_joins_in=True,
                 keeps_exchanges=False,
             )
-            async with running_process(server, "child", plan, PYTHONMALLOC="malloc") as child:
+            async with running_process(server, "child", plan, **EXACT_HEAP) as child:
                 began = time.perf_counter()
                 curve = [await _reading(child, root, 0, 0)]
                 for number in range(rounds):

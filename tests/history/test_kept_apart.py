@@ -4,9 +4,10 @@ another's."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -486,6 +487,31 @@ def test_turns_alike_are_of_one_person_one_place_and_one_audience(store: History
 
     assert sorted(group for _, group in found) == [[1, 2], [3], [4], [5]]
     assert [(turn.id, turn.content) for turn, _ in found] == [(group[0], "") for _, group in found]
+
+
+def test_turns_alike_that_were_met_before_are_not_read_again(
+    store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search asks about some at a time; an audience that changed meanwhile is another."""
+    for author in (ADA, BOB, ADA, BOB):
+        say(store, author=author, audience=SERVER)
+    known: dict[Any, HistoryTurn] = {}
+    first = turns_alike(store, familiar_id=ME, turn_ids=[1, 2], known=known)
+    read: list[list[int]] = []
+    whole = HistoryStore.turns_without_words
+
+    def note(self: HistoryStore, *, familiar_id: str, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
+        read.append(list(turn_ids))
+        return whole(self, familiar_id=familiar_id, turn_ids=read[-1])
+
+    monkeypatch.setattr(HistoryStore, "turns_without_words", note)
+    again = turns_alike(store, familiar_id=ME, turn_ids=[3, 4], known=known)
+    assert (read, [turn for turn, _ in again]) == ([], [turn for turn, _ in first])
+    assert [ids for _, ids in again] == [[3], [4]]
+
+    store.database.write("UPDATE turns SET audience = ? WHERE id = 3", (str(HIDDEN),))
+    hidden = turns_alike(store, familiar_id=ME, turn_ids=[3, 4], known=known)
+    assert {ids[0]: turn.audience for turn, ids in hidden} == {3: HIDDEN, 4: SERVER}
 
 
 def test_people_who_are_not_to_be_heard_are_left_out_and_the_familiar_stays(store: HistoryStore) -> None:

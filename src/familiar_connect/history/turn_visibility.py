@@ -26,10 +26,17 @@ def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = S
 
 
 def turns_alike(
-    history: HistoryStore, *, familiar_id: str, turn_ids: Iterable[int]
+    history: HistoryStore,
+    *,
+    familiar_id: str,
+    turn_ids: Iterable[int],
+    known: dict[Row, HistoryTurn] | None = None,
 ) -> list[tuple[HistoryTurn, list[int]]]:
     """The turns of these ids that one person said in one place to the same people: one of them without its words, and
     the ids of all. Where one may be told each may; far quicker than looking at every one.
+
+    *known* holds such turns by what they are alike in, and gets the new ones: whoever asks about many ids, some at a
+    time, reads each of them once.
     """
     rows = history.database.read(
         "SELECT id, author_platform, author_user_id, author_username, author_display_name, channel_id, guild_id,"
@@ -39,8 +46,11 @@ def turns_alike(
     alike: dict[Row, list[int]] = {}
     for id_, *facts in rows:
         alike.setdefault(tuple(facts), []).append(id_)
-    firsts = history.turns_without_words(familiar_id=familiar_id, turn_ids=[ids[0] for ids in alike.values()])
-    return [(firsts[ids[0]], ids) for ids in alike.values() if ids[0] in firsts]
+    known = known if known is not None else {}
+    new = {ids[0]: facts for facts, ids in alike.items() if facts not in known}
+    firsts = history.turns_without_words(familiar_id=familiar_id, turn_ids=new) if new else {}
+    known.update((new[turn_id], turn) for turn_id, turn in firsts.items())
+    return [(known[facts], ids) for facts, ids in alike.items() if facts in known]
 
 
 def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: DisclosurePolicy = STRICT) -> list[HistoryTurn]:

@@ -88,6 +88,8 @@ ENOUGH_SAID = 4
 """Where so many words of a question were said, embedding those that were not finds hardly any more."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
+MOST_TRIED = 4_000
+"""Turns that are looked at in one go, whether they may be told."""
 FILES_TRIED = 24
 """Passages whose files are asked at once whether they may be told."""
 _NOTHING: dict[str, float] = {}
@@ -402,8 +404,10 @@ class MemoryRetriever:
         everything = scope.is_narrowed or (kind == "turn" and scope.files)
         count = len(ranked.units) if everything else ranked.fitting
         is_costly, checked, start = kind == "file" and scope.is_narrowed, scope, 0
+        step = FILES_TRIED if is_costly else limit
         while start < count and len(found) < limit:
-            end = min(count, start + (FILES_TRIED if is_costly and not start else limit))
+            end = min(count, start + step)
+            step = limit if kind == "file" else min(2 * step, max(limit, MOST_TRIED))  # few may be told here
             units, scores = ranked.units[start:end].tolist(), ranked.scores[start:end].tolist()
             moments = ranked.said_at[start:end].tolist()
             texts = source.tellable_texts(units, checked)

@@ -112,6 +112,13 @@ class TurnFacts:
         """The numbers of all units, in order, as they were at the last look."""
         return self._columns.ids()
 
+    def turns_of(self, units: Sequence[int]) -> dict[int, int]:
+        """The turn of each of *units* that there is, in their order."""
+        self.catch_up()
+        rows = self._columns.of(np.array(sorted(units), dtype=np.int64))
+        found = dict(zip(rows["unit"].tolist(), rows["turn"].tolist(), strict=True))
+        return {unit: found[unit] for unit in units if unit in found}
+
     def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str], first: Iterable[str]) -> UnitFacts:
         """The facts of *units* but those that the prompt holds already.
 

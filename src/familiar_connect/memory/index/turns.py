@@ -209,9 +209,11 @@ class TurnIndex:
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told, as they were taken in."""
-        rows = self._rows.get(units, self._facts.level()).values()
-        told = self._tellable({turn_id for _, turn_id, _, _ in rows}, scope)
-        return {unit: (_key(turn_id, unit), text) for unit, turn_id, _, text in rows if told is None or turn_id in told}
+        turns = self._facts.turns_of(units)
+        told = self._tellable(turns.values(), scope)
+        wanted = [unit for unit, turn_id in turns.items() if told is None or turn_id in told]
+        rows = self._rows.get(wanted, self._facts.level()).values()
+        return {unit: (_key(turn_id, unit), text) for unit, turn_id, _, text in rows if turn_id == turns[unit]}
 
     def texts_repeated(self, passages: Sequence[tuple[str, float]], scope: RecallScope) -> list[str]:
         """Texts of turns that may be told and that *passages* of files may repeat, each given with its moment.
@@ -294,7 +296,7 @@ class TurnIndex:
         """Those of the turns that may be told where the question comes from; None: all of them."""
         if scope.audience_of_turn is None:
             return None
-        alike = turns_alike(self._history, familiar_id=self._familiar_id, turn_ids=turn_ids)
+        alike = turns_alike(self._history, familiar_id=self._familiar_id, turn_ids=turn_ids, known=scope.turns_met)
         return {turn_id for turn, ids in alike if scope.audience_of_turn(turn) is not None for turn_id in ids}
 
     def _speakers_called(self, names: frozenset[str]) -> set[str]:
