@@ -40,8 +40,8 @@ WARM = 0.5
 """Share of the rounds after which the caches are full: from there on nothing may grow."""
 MOST_BYTES_PER_TURN = 4_096
 """Of memory beside the index and what `MOST_BYTES_OF` names, for each message answered, in the second half."""
-MOST_BYTES_OF = {"sqlite": 64 * 1024 * 1024, "cache_bytes": 64 * 1024 * 1024, "heap_free": 64 * 1024 * 1024}
-"""Parts that fill and then stay: two megabytes for each open database; caches; gaps that no block fits into."""
+MOST_BYTES_OF = {"sqlite": 64 * 1024 * 1024, "cache_bytes": 64 * 1024 * 1024}
+"""Parts that fill and then stay: two megabytes for each open database, and caches."""
 MOST_OBJECTS_PER_TURN = 5.0
 """The index counts the words that were ever said: a number for each new one."""
 LONG_HEARD = 40_000
@@ -189,7 +189,10 @@ def rows(found: dict[str, Any]) -> list[Row]:
         _size_row("memory of caches", "cache_bytes", warm, last, is_long),
         Row(name="the largest of them, at the end", value=_largest(last["caches"])),
         Row(name="what Python holds more of than in the middle", value=_largest(_growth(last, warm))),
-        _size_row("gaps in the heaps of the C library", "heap_free", warm, last, is_long),
+        Row(
+            name="memory of the process, and gaps that the C library keeps for later, in the middle and at the end",
+            value=", ".join(f"{warm[name] / 1e6:.1f} → {last[name] / 1e6:.1f} MB" for name in ("rss", "heap_free")),
+        ),
         Row(
             name="memory of the index for each message heard",
             value=f"{last['index'] / max(1, last['heard']):,.0f} bytes ({last['index'] / 1e6:.1f} MB at the end)",

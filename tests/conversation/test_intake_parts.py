@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -299,6 +300,19 @@ async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: P
     (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
     assert turn.audience == hidden_channel("discord", HERE, GUILD)
     house.history.close()
+
+
+async def test_a_place_may_take_a_moment_to_say_who_reads_it(house: House) -> None:
+    """Discord looks at the people of a large server in another thread."""
+
+    class SlowHere(Here):
+        async def scene(self) -> Scene:
+            await asyncio.to_thread(int)
+            return LOUNGE
+
+    await house.hear("hello", place=SlowHere())
+    (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
+    assert turn.audience == whole_server("discord", GUILD)
 
 
 async def test_waiting_for_the_intake_waits_for_the_monitor(house: House) -> None:

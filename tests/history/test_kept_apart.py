@@ -19,7 +19,7 @@ from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.rows import EARLIEST, LATEST, UNKNOWN_MOMENT, in_utc, parse_timestamp, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import may_tell_turn, only_since_opened, turns_alike
+from familiar_connect.history.turn_visibility import may_tell_turn, only_since_opened, readers_last_known, turns_alike
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.support.clock import ManualClock
@@ -470,6 +470,17 @@ def test_once_a_channel_is_open_what_was_said_while_it_was_hidden_is_left_out(st
     opened, hidden = (Readers(now, platform="discord", channel_id=HERE, server_id=3) for now in (SERVER, HIDDEN))
     assert only_since_opened(turns, opened) == only_since_opened(turns, None) == [turns[0], turns[2]]
     assert only_since_opened(turns, hidden) == turns
+
+
+def test_who_reads_a_channel_is_what_this_run_saw_else_what_was_stored_last(store: HistoryStore) -> None:
+    """Of a channel in which nothing was said nobody knows it."""
+    assert readers_last_known(store, ME, HERE) is None
+    say(store, audience=HIDDEN)
+    assert readers_last_known(store, ME, HERE) == Readers(HIDDEN, platform="discord", channel_id=HERE)
+
+    seen = Readers(SERVER, platform="discord", channel_id=HERE, server_id=3)
+    store.channel_readers.now.put(HERE, seen)
+    assert readers_last_known(store, ME, HERE) == seen
 
 
 def test_turns_alike_are_of_one_person_one_place_and_one_audience(store: HistoryStore) -> None:
