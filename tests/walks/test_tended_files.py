@@ -66,12 +66,10 @@ def test_quotes_stay_out_of_the_owners_subheading(tmp_path: Path) -> None:
 
 def test_of_two_headings_with_one_name_the_right_one_gets_the_line(tmp_path: Path) -> None:
     """ "Food" stands under "Likes" and under "Dislikes"; what somebody cannot stand goes to the second."""
-    page = (
-        "# Sam\n\n## Likes\n\n### Food\n- Likes pizza with basil.\n\n## Dislikes\n\n### Food\n- Hates green olives.\n"
-    )
+    page = "# Sam\n\n## Likes\n\n### Food\n- Likes pizza.\n\n## Dislikes\n\n### Food\n- Hates green olives.\n"
     with model_endpoint(whole_answer(writer_answer("We ate.", {"discord-41.md": page}))) as server:
         root = home_with_writer(tmp_path, server)
-        say(root, "I like pizza with basil. I hate green olives.")
+        say(root, "I like pizza. I hate green olives.")
         write_up(tmp_path)
         path = root / "memory" / FILE
         more = page + "- Hates salted anchovies.\n"

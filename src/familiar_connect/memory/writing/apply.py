@@ -3,7 +3,8 @@
 A file that already says what was planned is left alone; one that still says what the plan was decided
 on is replaced. One that changed in between, by the owner's hand or by approval of another plan, is never
 overwritten: the parts that are new go under their headings, else to its end under a dated one, and lines go
-only if the owner approved the plan. What fits nowhere (too large, not writable as text) comes back as a conflict, with its words.
+only if the owner approved the plan. What fits nowhere (too large, not writable as text) comes back as a
+conflict, with its words.
 """
 
 from __future__ import annotations

@@ -61,12 +61,12 @@ def _is_new_link(unit: LineUnit, known: set[str]) -> bool:
 
 def _home(units: Sequence[LineUnit], gone: set[int]) -> int:
     """The line behind the last unit of the file's own: under its title, or under a heading that is not code's."""
-    own = [
-        unit
-        for unit in units
-        if unit.start not in gone
-        and (
-            unit.level == 1 or (unit.kind == "front") or (unit.kind != "heading" and unit.section not in _KEPT_BY_CODE)
-        )
-    ]
+    own = [unit for unit in units if unit.start not in gone and _is_own(unit)]
     return own[-1].end if own else 0
+
+
+def _is_own(unit: LineUnit) -> bool:
+    """Whether what is the file's own may follow *unit*: its title, its front matter, a line of its own."""
+    if unit.kind == "heading":
+        return unit.level == 1
+    return unit.kind == "front" or unit.section not in _KEPT_BY_CODE
