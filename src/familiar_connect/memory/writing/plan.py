@@ -28,7 +28,8 @@ class LineRemoval:
     text: str
     reason: str
     """`outdated`: a turn says so; `extended`: a new line begins with it; `archived`: moved to the archive file;
-    `renamed`: a person's file is headed by another name."""
+    `renamed`: a person's file is headed by another name; `duplicate`: another line says it; `moved`: it stands in
+    another file now."""
     turn: int | None = None
 
 
