@@ -69,6 +69,7 @@ class MemoryWriterScheduler:
         self._is_correction_due = False
         self._started = False
         self._is_held = False
+        self._looked_back = ""
         self._timer: asyncio.TimerHandle | None = None
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -211,6 +212,20 @@ class MemoryWriterScheduler:
     async def _on_idle(self) -> None:
         if await self._waiting(1):
             await self._run_in_background()
+        await self._look_back()
+
+    async def _look_back(self) -> None:
+        """Write the pages of the month that is over, once in a month of this process and only when nothing waits."""
+        month = f"{self._clock.now():%Y-%m}"
+        look_back = getattr(self.writer, "look_back", None)
+        if month == self._looked_back or look_back is None or await self._waiting(1):
+            return
+        self._looked_back = month
+        try:
+            async with self._own_lock():
+                await look_back()
+        except Exception as error:  # isolation: the next start tries again
+            logger.error("the last month could not be looked back at", exc_info=error)
 
     async def _sweep(self) -> None:
         """Finish a pass that was cut short, and catch up if that many turns wait or the last talk is over."""
@@ -224,6 +239,7 @@ class MemoryWriterScheduler:
             logger.exception("a memory pass that was cut short could not be finished")
         if await self._waiting(self.turn_threshold) >= self.turn_threshold or await self.find_finished_talk():
             await self._run_in_background()
+        await self._look_back()
 
     # Running
 

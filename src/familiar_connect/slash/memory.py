@@ -5,7 +5,7 @@ from __future__ import annotations
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
-from familiar_connect.memory.person_page import PersonPage, build_person_page
+from familiar_connect.memory.maintenance.person_page import PersonPage, build_person_page
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.reply.inspection.turn_view import describe_audience

@@ -7,7 +7,7 @@ import click
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json, say_verbatim
 from familiar_connect.commands.memory.session import minute_stamp, open_session
 from familiar_connect.memory.maintenance.links import follow_links, markdown_files
-from familiar_connect.memory.person_page import PersonPage
+from familiar_connect.memory.maintenance.person_page import PersonPage
 
 LIST_EPILOG = """\b
 Examples:

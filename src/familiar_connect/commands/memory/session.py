@@ -20,9 +20,9 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
+from familiar_connect.memory.maintenance.person_page import PersonPage, build_person_page
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.paths import split_path
-from familiar_connect.memory.person_page import PersonPage, build_person_page
 from familiar_connect.memory.persona import persona_name
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import Version

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 WRITER_SOURCE = "memory_writer"
 
@@ -73,6 +74,12 @@ class Plan:
     audience: str = ""
     """Those the turns were said to, as `audience` writes it; empty in plans made before turns had one, and where no
     turns were read."""
+
+
+class Proposals(Protocol):
+    """Where plans wait for the owner. Proposing the same run again changes nothing."""
+
+    def propose(self, plan: Plan) -> str: ...
 
 
 def question_plan(plan: Plan, write: PlannedWrite) -> Plan:

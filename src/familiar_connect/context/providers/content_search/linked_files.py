@@ -39,7 +39,7 @@ _WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})(?:[#|][^\]\n]{0,200})?\]\]")
 _FOLDERS = ("topics", "people", "lore", "sessions")
 
 
-def linked_contribution(
+def tell_linked_files(
     memory: VisibleMemory,
     request: ContextRequest,
     hits: Sequence[Hit],

@@ -25,7 +25,7 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
-from familiar_connect.context.providers.content_search.linked_files import linked_contribution
+from familiar_connect.context.providers.content_search.linked_files import tell_linked_files
 from familiar_connect.context.providers.content_search.look_around import find_first_shown_turn, holds_more
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
 from familiar_connect.context.providers.content_search.search_report import SearchReport
@@ -350,7 +350,7 @@ class ContentSearchProvider:
         if not found or request.modality is Modality.voice:
             return found
         linked = off_loop(
-            linked_contribution,
+            tell_linked_files,
             memory,
             request,
             hits,
