@@ -142,18 +142,21 @@ class Familiar(FamiliarParts):
         """What finds memory again, once it is loaded."""
         return self.index.current
 
-    async def start(self, *, keep_index: bool = True) -> None:
+    async def start(self, *, keep_index: bool = True, writes_memory: bool = True) -> None:
         """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments.
 
         Without *keep_index* its index is made ready once, and whoever starts it keeps it level from then on, by
-        `update_memory_index`.
+        `update_memory_index`. Without *writes_memory* nothing that is said is written up here, also not at the end.
         """
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         await self._finish_erasure()
         await self._recover_speech()
         await self.memory_writer_scheduler.correct()
-        self.memory_writer_scheduler.start()
+        if writes_memory:
+            self.memory_writer_scheduler.start()
+        else:
+            self.memory_writer_scheduler.hold()
         if self.config.search_files or self.config.search_turns:
             self.index.start(keeps_level=keep_index)
 
@@ -178,6 +181,12 @@ class Familiar(FamiliarParts):
     async def update_memory_index(self, limit_s: float) -> bool:
         """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""
         return await self.index.update(limit_s)
+
+    async def write_finished_talk(self, latest: int) -> None:
+        """Write up a talk that ended with turn *latest*, within bounds, where that is cheap."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_FLUSH_S):
+                await self.memory_writer_scheduler.write_finished_talk(latest)
 
     async def _flush_memory(self) -> None:
         """Write down what is left to remember, within bounds; what is not done now is caught up at the next start."""

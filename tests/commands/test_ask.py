@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
 from tests.fakes.model_server import ModelServer, error_answer, stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.running_chat import RunningChat
+from tests.fakes.waiting import wait_until
+
+SAM = Author("discord", "41", "sam_w", "Sam")
 
 
 @pytest.fixture
@@ -72,6 +79,58 @@ def test_no_reply_is_exit_code_3(tmp_path: Path) -> None:
     assert done.stderr.strip()
     assert as_json.returncode == 3
     assert (json.loads(as_json.stdout)["reply"], bool(json.loads(as_json.stdout)["error"])) == (None, True)
+
+
+def people_files(root: Path) -> list[str]:
+    return [path.name for path in sorted((root / "memory").glob("people/*.md"))]
+
+
+def test_a_question_is_not_written_up(tmp_path: Path, server: ModelServer) -> None:
+    """It waits; nothing of it is lost, for `memory write-now` and the next chat write it."""
+    root = make_home(tmp_path, server)
+    asked = [run_program(tmp_path, "ask", words).returncode for words in ("I live in Graz.", "Where do I live?")]
+    after_asking = people_files(root)
+    run_program(tmp_path, "memory", "write-now")
+
+    assert asked == [0, 0]
+    assert after_asking == []
+    assert "I live in Graz." in (root / "memory" / "people" / people_files(root)[0]).read_text()
+
+
+def talk_an_hour_ago(root: Path) -> None:
+    """Somebody told two things, and nobody spoke since."""
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    history = HistoryStore(root / "history.db")
+    for minute, words in enumerate(("I live in Graz.", "My cat is called Pixel.")):
+        said = an_hour_ago + timedelta(minutes=minute)
+        history.append_turn(
+            familiar_id="ember", channel_id=5, role="user", content=words, author=SAM, guild_id=7, timestamp=said
+        )
+    history.close()
+
+
+def test_a_talk_that_is_over_is_written_up_by_the_next_question(tmp_path: Path, server: ModelServer) -> None:
+    """Where no model has to be asked for it: who only ever asks has a memory too."""
+    root = make_home(tmp_path, server)
+    talk_an_hour_ago(root)
+    done = run_program(tmp_path, "ask", "Hello")
+
+    assert (done.returncode, done.stdout) == (0, "Warm tea.\n")
+    assert "Pixel" in (root / "memory" / "people" / "discord-41.md").read_text()
+
+
+def test_a_chat_writes_up_a_talk_that_is_over_when_it_starts(tmp_path: Path, server: ModelServer) -> None:
+    """Before anybody says a word in it."""
+    root = make_home(tmp_path, server)
+    talk_an_hour_ago(root)
+    chat = RunningChat(tmp_path)
+    try:
+        wait_until((root / "memory" / "people" / "discord-41.md").exists, "memory was not written")
+        said = chat.end()
+    finally:
+        chat.close()
+
+    assert "Warm tea." not in said
 
 
 def test_asking_nothing_is_a_mistake_of_usage(tmp_path: Path) -> None:

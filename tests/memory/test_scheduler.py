@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -197,6 +198,39 @@ async def test_start_finishes_what_was_cut_short_and_catches_up_if_due(office: O
 
     assert before == (1, 0)
     assert (office.desk.recovered, office.desk.passes) == (2, 1)
+
+
+@pytest.mark.parametrize(("quiet_s", "passes"), [(1799, 0), (1800, 1)])
+async def test_a_start_writes_up_a_talk_that_is_over(office: Office, quiet_s: float, passes: int) -> None:
+    """Few as its turns are, once its last word is so long ago that the quiet would have written it up."""
+    said = office.clock.now() - timedelta(seconds=quiet_s)
+    office.history.append_turn(
+        familiar_id=FAMILIAR, channel_id=1, role="user", content="hi", author=ALICE, timestamp=said
+    )
+    scheduler = office.scheduler()
+    scheduler.start()
+    await office.settle()
+
+    assert office.desk.passes == passes
+
+
+async def test_held_back_it_writes_nothing_by_itself(office: Office) -> None:
+    """However many turns arrive; a talk that was over before is written up on demand, and its model asked seldom."""
+    scheduler = office.scheduler(turn_threshold=2)
+    scheduler.hold()
+    office.hear(3)
+    await scheduler.notify_turn()
+    await office.settle()
+    by_itself = office.desk.passes
+    office.clock.advance(10**9)
+    latest = await scheduler.find_finished_talk()
+    scheduler.turn_threshold = 4
+    few = await scheduler.write_finished_talk(latest)
+    scheduler.turn_threshold = 3
+    many = await scheduler.write_finished_talk(latest)
+
+    assert (by_itself, few, office.desk.passes) == (0, None, 1)
+    assert many is not None
 
 
 async def test_flush_writes_what_remains(office: Office) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.slash.command import SlashContext, SlashReply
-from familiar_connect.slash.memory import MAX_LISTED
+from familiar_connect.chat.scene import ChannelContext, ChannelKind
+from familiar_connect.slash.command import SlashContext, SlashPlace, SlashReply
+from familiar_connect.slash.memory import MAX_LISTED, MEMORY
 from familiar_connect.slash.registry import COMMANDS, find_command
 from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
 
@@ -42,6 +43,28 @@ async def test_memory_shows_one_file(tmp_path: Path) -> None:
     """Its text and nothing else."""
     async with scripted_familiar(tmp_path) as house:
         assert (await ask(house, "memory", "self/name.md")).text == "Ember"
+
+
+async def test_memory_shows_a_person_as_one_page(tmp_path: Path) -> None:
+    """The parts that may be told in this place, each with who may hear it; no other part is told of."""
+    async with scripted_familiar(tmp_path) as house:
+        for mark, audience, words in (
+            ("", "everyone", "Plays the cello."),
+            ("@server-discord-5", "server:discord:5", "Runs the den."),
+            ("@dm-discord-77", "people:discord:77", "Has a secret garden."),
+        ):
+            text = f"---\naudience: {audience}\n---\n# Cleo\n\n{words}\n"
+            house.familiar.memory_store.write_file(f"people/discord-77{mark}.md", text, source="test")
+        den = SlashPlace(channel=ChannelContext("den", ChannelKind.text), guild_id=5)
+        asked = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True, words="Cleo", place=den)
+        page = (await MEMORY.run(asked, house.familiar)).text
+        one = (await ask(house, "memory", "people/discord-77.md")).text
+
+    assert page.startswith("# Cleo\n\n[may be heard by everyone: people/discord-77.md]\n\nPlays the cello.")
+    assert "[may be heard by everyone on its server: people/discord-77@server-discord-5.md]\n\nRuns the den." in page
+    assert "secret garden" not in page
+    assert "dm-discord-77" not in page
+    assert one == "# Cleo\n\nPlays the cello."
 
 
 async def test_memory_refuses_a_path_outside_in_one_sentence(tmp_path: Path) -> None:

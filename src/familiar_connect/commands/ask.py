@@ -49,6 +49,7 @@ Examples:
   familiar ask --continue "And then?"                  in the chat of last time
   familiar ask --new -m embedded "Hello"               in a chat of its own, through the small model
 It answers in the chat `ask` unless another is named, and knows what was said there before.
+Memory is not written after each question: `chat`, `run`, the page and `familiar memory write-now` write what waits.
 Exit codes: 0 answered, 1 something is set up wrong, 2 nothing was asked, 3 no reply came.
 """
 
@@ -126,8 +127,12 @@ async def _ask(question: Question, root: Path, home: Path, out: TextIO) -> AskOu
         root, home=home, defaults_path=profile_of(home), zone=machine_zone(), speaks_through=question.speaks_through
     )
     try:
-        await familiar.start(keep_index=False)  # it ends right after the reply: nothing else is said meanwhile
-        return await _answer(familiar, question, out)
+        # It ends right after the reply: nothing else is said meanwhile, and a question alone is not worth a write-up.
+        await familiar.start(keep_index=False, writes_memory=False)
+        finished = await familiar.memory_writer_scheduler.find_finished_talk()
+        outcome = await _answer(familiar, question, out)
+        await familiar.write_finished_talk(finished)
+        return outcome
     finally:
         await familiar.aclose()
 

@@ -1,7 +1,8 @@
-"""Archive files: where lines go that a memory file has no more room for.
+"""Archive files: where lines go that a memory file has no more room for, and the pages of its months.
 
 `people/discord-1.archive.md` stands beside `people/discord-1.md`, and `people/discord-1.archive-2.md` follows when
-the first is full. Search reads them like any other file; nothing else puts them into a prompt.
+the first is full; `people/discord-1.month-2026-05.md` looks back at a month. All of them go with the file they stand
+beside. Search reads them like any other file; nothing else puts them into a prompt.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 
 from familiar_connect.memory.store import MemoryStore
 
-_ARCHIVE = re.compile(r"\.archive(?:-\d{1,6})?\.md\Z")
+_ARCHIVE = re.compile(r"\.(?:archive(?:-\d{1,6})?|month-\d{4}-\d\d)\.md\Z")
 
 
 def archive_path(rel_path: str, number: int = 1) -> str:
@@ -18,12 +19,18 @@ def archive_path(rel_path: str, number: int = 1) -> str:
     return f"{rel_path.removesuffix('.md')}.archive{'' if number == 1 else f'-{number}'}.md"
 
 
+def month_path(rel_path: str, month: str) -> str:
+    """Where the page stands that looks back at *month*, such as 2026-05, of a file."""
+    return f"{rel_path.removesuffix('.md')}.month-{month}.md"
+
+
 def is_archive(rel_path: str) -> bool:
+    """Whether a file stands beside the one it belongs to: an archive, or the page of a month."""
     return _ARCHIVE.search(rel_path) is not None
 
 
 def original_path(rel_path: str) -> str:
-    """The file an archive belongs to; any other path as it is."""
+    """The file that an archive or a month's page belongs to; any other path as it is."""
     return _ARCHIVE.sub(".md", rel_path)
 
 

@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from familiar_connect.audience import parse_audience
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import archive_path, is_archive, original_path
+from familiar_connect.memory.archives import archive_path, is_archive, month_path, original_path
 from familiar_connect.memory.file_audience import CLOSE_KINDS, MARK, is_marked, open_path, read_audience
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.markdown_sections import bullets_under
@@ -99,9 +99,10 @@ def people_path(slug: str) -> str:
 
 
 def people_path_prefixes(slug: str) -> tuple[str, ...]:
-    """How the paths of all notes on a person begin: the open ones, their archives, and those of smaller circles."""
+    """How the paths of all notes on a person begin: open ones, archives and months, and those of smaller circles."""
     path = people_path(slug)
-    return path, archive_path(path).removesuffix(".md"), f"{PEOPLE}/{slug}{MARK}"
+    months = month_path(path, "").removesuffix(".md")
+    return path, archive_path(path).removesuffix(".md"), months, f"{PEOPLE}/{slug}{MARK}"
 
 
 def slug_of_path(rel_path: str) -> str:

@@ -1,8 +1,9 @@
 """MemoryWriterScheduler: when memory is written. After so many turns, after so long a quiet, or on demand.
 
-No reply waits for it. One pass at a time; triggers that overlap collapse into one. A batch that failed
-is left alone for a growing while, however many turns arrive. Built outside any event loop and usable
-from one after another.
+A start catches up with a talk that is over: so long after its last word that the quiet would have written it up. A
+command that ends after one answer does neither: `hold`, then `write_finished_talk`. No reply waits for it. One pass at
+a time; triggers that overlap collapse into one. A batch that failed is left alone for a growing while, however many
+turns arrive. Built outside any event loop and usable from one after another.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class MemoryWriterScheduler:
         self._after_correction = after_correction
         self._is_correction_due = False
         self._started = False
+        self._is_held = False
+        self._looked_back = ""
         self._timer: asyncio.TimerHandle | None = None
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -86,6 +89,10 @@ class MemoryWriterScheduler:
         if _running_loop() is not None:
             self._arm(self.idle_timeout)
             self._background.start(self._sweep(), name="sweep")
+
+    def hold(self) -> None:
+        """Write nothing up by itself here; what is said waits for the next start, or for `memory write-now`."""
+        self._is_held = True
 
     def stop(self) -> None:
         """Disarm the idle timer. A pass under way goes on; `aclose` ends it."""
@@ -147,6 +154,8 @@ class MemoryWriterScheduler:
 
     async def notify_turn(self) -> None:
         """A turn was stored. Returns at once; whatever it starts goes on in the background."""
+        if self._is_held:
+            return
         if self._started:
             self._arm(self.idle_timeout)
         self._heard += 1
@@ -166,6 +175,29 @@ class MemoryWriterScheduler:
                 return None
             return await self._run_up_to(latest)
 
+    async def find_finished_talk(self) -> int:
+        """The last turn of a talk that is over and waits to be written up; 0: none does, or it may still go on."""
+        latest = await off_loop(self._latest_id)
+        headers = await off_loop(
+            self.history_store.turns_without_words, familiar_id=self.familiar_id, turn_ids=(latest,)
+        )
+        if latest not in headers:
+            return 0
+        quiet_s = (self._clock.now() - headers[latest].timestamp).total_seconds()
+        return latest if quiet_s >= self.idle_timeout and await self._waiting(1) else 0
+
+    async def write_finished_talk(self, latest: int) -> MemoryWriterResult | None:
+        """Write up a talk that ended with turn *latest*, where that is cheap: made of quotes, or many turns at once.
+
+        For a command that ends after one answer: somebody who only ever asks has a memory too, and pays for a call
+        once in so many turns.
+        """
+        least = self.turn_threshold if _asks_model(self.writer) else 1
+        if not latest or await self._waiting(least) < least:
+            return None
+        async with self._own_lock():
+            return await self._run_up_to(latest)
+
     async def _watch(self) -> None:
         """Count, and run at the threshold, until no turn came in meanwhile."""
         seen = -1
@@ -180,9 +212,23 @@ class MemoryWriterScheduler:
     async def _on_idle(self) -> None:
         if await self._waiting(1):
             await self._run_in_background()
+        await self._look_back()
+
+    async def _look_back(self) -> None:
+        """Write the pages of the month that is over, once in a month of this process and only when nothing waits."""
+        month = f"{self._clock.now():%Y-%m}"
+        look_back = getattr(self.writer, "look_back", None)
+        if month == self._looked_back or look_back is None or await self._waiting(1):
+            return
+        self._looked_back = month
+        try:
+            async with self._own_lock():
+                await look_back()
+        except Exception as error:  # isolation: the next start tries again
+            logger.error("the last month could not be looked back at", exc_info=error)
 
     async def _sweep(self) -> None:
-        """Finish a pass that was cut short, and catch up if that many turns wait."""
+        """Finish a pass that was cut short, and catch up if that many turns wait or the last talk is over."""
         try:
             async with self._own_lock():
                 left = getattr(self.writer, "recover", None)
@@ -191,8 +237,9 @@ class MemoryWriterScheduler:
                     await pending
         except Exception:  # isolation: whatever a pass dies of, the familiar goes on
             logger.exception("a memory pass that was cut short could not be finished")
-        if await self._waiting(self.turn_threshold) >= self.turn_threshold:
+        if await self._waiting(self.turn_threshold) >= self.turn_threshold or await self.find_finished_talk():
             await self._run_in_background()
+        await self._look_back()
 
     # Running
 

@@ -13,13 +13,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Audience, parse_audience
@@ -44,10 +42,12 @@ from familiar_connect.memory.writing.journal import (
     Entry,
     Journal,
     RunLog,
+    new_run_id,
     quarantine_plan,
     writer_lock,
 )
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit, question_plan
+from familiar_connect.memory.writing.look_back import LookBack
+from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, Proposals, RefusedEdit, question_plan
 from familiar_connect.memory.writing.plan_edits import (
     WriterRun,
     find_people_left_out,
@@ -70,12 +70,6 @@ MAX_RENEWALS = 5
 """How often a pass is made anew because something it was made of was taken back meanwhile."""
 
 logger = logging.getLogger(__name__)
-
-
-class Proposals(Protocol):
-    """Where plans wait for the owner. Proposing the same run again changes nothing."""
-
-    def propose(self, plan: Plan) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +149,7 @@ class MemoryWriter:
         self.withdrawal = options.withdrawal or TurnWithdrawal(
             memory_store, history_store, familiar_id, clock=self._clock, privacy=privacy
         )
+        self._months = LookBack(memory_store, familiar_id=familiar_id)
         self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
         self._attempts = Attempts(self._folder)
         self.runs = RunLog(self._folder)
@@ -191,6 +186,13 @@ class MemoryWriter:
         async with self._alone():
             await self._recover()
             return await off_loop(self._withdraw)
+
+    async def look_back(self) -> list[str]:
+        """Write the pages that lack of the last month, or put them before the owner; the files that were written."""
+        async with self._alone():
+            await off_loop(self._withdraw)
+            now, owner = self._clock.now().astimezone(self.zone), self.pending if self.review else None
+            return await run_to_end(off_loop(self._months.carry_out, now, owner))
 
     async def recover(self) -> MemoryWriterResult | None:
         """Finish what an ended process left; None when it left nothing."""
@@ -493,8 +495,3 @@ class MemoryWriter:
                 yield
             finally:
                 held.__exit__(None, None, None)
-
-
-def new_run_id(clock: Clock) -> str:
-    """A name for a pass: when it began, and something to tell two of one second apart."""
-    return f"{clock.now().astimezone(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
+from familiar_connect.memory.maintenance.person_page import PersonPage, build_person_page
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.readers import readers_at
 from familiar_connect.support.aio import off_loop
@@ -33,6 +35,9 @@ def memory_at_place(ctx: SlashContext, familiar: Familiar) -> VisibleMemory:
 
 def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
     found = _find_files(familiar, memory, wanted)
+    page = _find_person_page(familiar, memory, wanted, found)
+    if page is not None:
+        return page.text.strip()
     if not found:
         return _explain_nothing(familiar, wanted)
     if len(found) > 1:
@@ -41,6 +46,15 @@ def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
         return memory.read_file(found[0]).strip()
     except MemoryStoreError as error:
         return str(error)
+
+
+def _find_person_page(familiar: Familiar, memory: VisibleMemory, wanted: str, found: list[str]) -> PersonPage | None:
+    """Whoever is meant by name as one page, where more than one file of theirs may be told here."""
+    if wanted in found or f"{wanted}.md" in found:
+        return None
+    people = find_people(wanted, familiar_id=familiar.id, history=familiar.history_store, store=familiar.memory_store)
+    page = build_person_page(memory, people[0].file, describe_audience) if len(people) == 1 else None
+    return page if page is not None and len(page.parts) > 1 else None
 
 
 def _explain_nothing(familiar: Familiar, wanted: str) -> str:

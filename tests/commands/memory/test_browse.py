@@ -28,6 +28,20 @@ def test_a_file_is_shown_by_path_or_by_name(run: Run, words: str) -> None:
     assert run("show", words).out.startswith("---\naudience: server:discord:2001\n---\n# Alice\n")
 
 
+def test_a_person_is_one_page_however_many_files_there_are(run: Run, root: Path) -> None:
+    """Each part says who may hear it; a path shows that file alone."""
+    private = "people/discord-1001@dm-discord-1001.md"
+    text = "---\naudience: people:discord:1001\n---\n# Alice\n\n- Has a secret garden.\n"
+    (root / "memory" / private).write_text(text, encoding="utf-8")
+    page = run("show", "Alice").out
+    facts = run("show", "Alice", "--json").json
+
+    assert page.startswith("# Alice\n\n[may be heard by everyone on its server: people/discord-1001.md]\n")
+    assert f"[may be heard by the people of a direct message: {private}]\n\n- Has a secret garden.\n" in page
+    assert [part["file"] for part in facts["parts"]] == [ALICE_FILE, private]
+    assert run("show", private).out == text
+
+
 def test_an_earlier_version_and_links_are_shown(run: Run) -> None:
     """By number or hash; links in their order."""
     first = run("log", "Alice", "--json").json[0]

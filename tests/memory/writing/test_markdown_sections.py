@@ -51,6 +51,17 @@ def test_a_missing_section_is_made_at_the_end() -> None:
     assert with_bullets("# A\n", "L", []) == "# A\n"
 
 
+def test_a_bullet_never_goes_below_a_deeper_heading() -> None:
+    """It stands in the section that was named, before what the owner sorted into it."""
+    assert with_bullets("## L\n- a\n### Deep\n- d\n", "L", ["b"]) == "## L\n- a\n- b\n\n### Deep\n- d\n"
+    assert with_bullets("## L\n### Deep\n- d\n", "L", ["b", "d"]) == "## L\n- b\n\n### Deep\n- d\n"
+
+
+def test_a_missing_section_is_made_before_a_second_page() -> None:
+    """A second title is the owner's: what code adds stands under the first."""
+    assert with_bullets("# A\nx\n\n# Mine\ny\n", "L", ["b"]) == "# A\nx\n\n## L\n- b\n\n# Mine\ny\n"
+
+
 def test_a_section_of_prose_keeps_it() -> None:
     """The list begins behind it."""
     assert with_bullets("## L\nprose\n\n## M\n", "L", ["b"]) == "## L\nprose\n\n- b\n\n## M\n"

@@ -120,6 +120,20 @@ def test_a_file_is_edited_previewed_saved_and_restored(page: PageProcess, home: 
     assert "Restore version 2" in page.ask("GET", f"/memory/versions?path={path}&version=2").body
 
 
+def test_a_person_is_one_page_and_one_line_of_the_list(page: PageProcess, home: Path) -> None:
+    """What others may hear of them stands below, each part with who that is."""
+    for mark, audience, words in (("", "everyone", "Likes *jazz*."), ("@dm-discord-55", "people:discord:55", "Dives.")):
+        text = f"---\naudience: {audience}\n---\n# Dora\n\n{words}\n"
+        memory_file(home, f"people/discord-55{mark}.md").write_text(text)
+    shown = page.ask("GET", "/memory/file?path=people/discord-55.md").body
+    listed = page.ask("GET", "/memory").body
+
+    assert shown.index("<em>jazz</em>") < shown.index("May be heard by the people of a direct message")
+    assert "<p>Dives.</p>" in shown
+    assert "discord-55.md" in listed
+    assert "dm-discord-55" not in listed
+
+
 def test_the_command_line_sees_the_same_versions(page: PageProcess, home: Path) -> None:
     """`familiar memory log` lists what the page saved as the owner's."""
     path = "topics/log.md"

@@ -7,6 +7,7 @@ import click
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json, say_verbatim
 from familiar_connect.commands.memory.session import minute_stamp, open_session
 from familiar_connect.memory.maintenance.links import follow_links, markdown_files
+from familiar_connect.memory.maintenance.person_page import PersonPage
 
 LIST_EPILOG = """\b
 Examples:
@@ -17,7 +18,7 @@ Examples:
 SHOW_EPILOG = """\b
 Examples:
   familiar memory show notes.md
-  familiar memory show Alice              her people file
+  familiar memory show Alice              all that is known of her as one page, each part with who may hear it
   familiar memory show Alice 3            as it was in version 3
   familiar memory show topics/tea --links the files it links to
 """
@@ -68,8 +69,15 @@ def list_(ctx: click.Context, folder: str, familiar_id: str | None, as_json: boo
 def show(
     ctx: click.Context, file: str, version: str | None, links: bool, familiar_id: str | None, as_json: bool
 ) -> None:
-    """Print FILE, or one VERSION of it (a number from its log, or the start of a hash)."""
+    """Print FILE, or one VERSION of it (a number from its log, or the start of a hash).
+
+    A person's name shows one page, however many files there are about them.
+    """
     with open_session(ctx, familiar_id) as memory:
+        page = memory.find_person_page(file) if version is None and not links else None
+        if page is not None:
+            _say_page(page, as_json=as_json)
+            return
         path = memory.find_file(file)
         if links:
             found = follow_links(memory.store, path)
@@ -86,6 +94,15 @@ def show(
             say_json({"file": path, "version": version, "text": text})
         else:
             say_verbatim(text, nl=not text.endswith("\n"))
+
+
+def _say_page(page: PersonPage, *, as_json: bool) -> None:
+    if as_json:
+        parts = [{"file": part.rel_path, "heard_by": part.heard_by, "text": part.text} for part in page.parts]
+        facts = {"file": page.parts[0].rel_path, "version": None, "text": page.text, "parts": parts}
+        say_json({**facts, "left_out": page.left_out})
+    else:
+        say_verbatim(page.text, nl=False)
 
 
 @click.command(epilog=GREP_EPILOG)

@@ -24,7 +24,7 @@ BROKEN = ("unreadable", "broken link", "large file")
 @json_option
 @click.pass_context
 def check(ctx: click.Context, propose: bool, familiar_id: str | None, as_json: bool) -> int:
-    """Look for broken and missing links, duplicates, shared names, notes to promote and large files.
+    """Look for broken links, contradictions, stale plans, duplicates, shared names, notes to promote and large files.
 
     Nothing is changed: suggested edits wait in review until you approve them.
     """

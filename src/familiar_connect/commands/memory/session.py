@@ -19,7 +19,8 @@ from familiar_connect.errors import FamiliarError, HomeError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.memory.maintenance.person_lookup import find_notes
+from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
+from familiar_connect.memory.maintenance.person_page import PersonPage, build_person_page
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.persona import persona_name
@@ -27,6 +28,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import Version
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.privacy import PrivacyRegistry
 
@@ -74,6 +76,26 @@ class MemorySession:
         near = difflib.get_close_matches(words, files, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "`familiar memory list` shows the files"
         raise MemoryStoreError(f"there is no memory file {words!r} and nobody called so: {hint}")
+
+    def find_person_page(self, words: str) -> PersonPage | None:
+        """Whoever *words* mean as one page; None where they name a file, nobody, several people, or one file is all."""
+        from familiar_connect.reply.inspection.turn_view import describe_audience
+
+        if self._is_file(words):
+            return None
+        people = find_people(words, familiar_id=self.familiar_id, history=self.history, store=self.store)
+        if len(people) != 1:
+            return None
+        visible = VisibleMemory(self.audiences, lambda _: True)  # the owner's own files: they may open every one
+        page = build_person_page(visible, people[0].file, describe_audience)
+        return page if page is not None and len(page.parts) > 1 else None
+
+    def _is_file(self, words: str) -> bool:
+        for path in (words, f"{words}.md"):
+            with contextlib.suppress(MemoryStoreError):
+                if self.store.exists("/".join(split_path(path))):
+                    return True
+        return False
 
     def name_filler(self) -> Callable[[str], str]:
         """What puts the names of the familiar and of its owner where a card's `{{char}}` and `{{user}}` stand."""

@@ -185,11 +185,13 @@ def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None
 def removal_reason(removed: RemovedLine) -> str:
     """Why a line went, in words."""
     if removed.reason == "outdated":
-        return f"out of date since turn {removed.turn}"
+        return f"out of date since turn {removed.turn}" if removed.turn is not None else "out of date"
     return {
         "archived": "moved to the archive",
         "extended": "a new line says it and more",
         "renamed": "they gave their name",
+        "duplicate": "another line says it",
+        "moved": "moved to another file",
     }.get(removed.reason, removed.reason)
 
 

@@ -87,6 +87,9 @@ async def _write_all(
             say(f"… {result.state}, up to turn {result.watermark_id}", err=True)
         if result.state == "unparsed":
             break
+    pages = await writer.look_back()
+    if pages and not quiet:
+        say(f"Looked back at the last month: {', '.join(pages)}", err=True)
     return results
 
 

@@ -1,8 +1,8 @@
 """Housekeeping: what a careful owner would notice in the memory, and edits they may want.
 
 Links that lead nowhere, files nobody links to, two files about the same thing, names that point at several
-people, notes that deserve a file, files near their size limit. It changes nothing: where an edit is safe to
-suggest, it is put before the owner as a proposal.
+people, notes that deserve a file, files near their size limit, lines that contradict each other, plans that passed,
+facts told twice. It changes nothing: where an edit is safe to suggest, it is put before the owner as a proposal.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Literal
+from typing import Literal, cast
 
 from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
+from familiar_connect.memory.maintenance.beliefs import find_doubtful_lines
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
+from familiar_connect.memory.maintenance.reshape_files import FileReshaper
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.search import say_cut
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.blame import blame_lines
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writing.apply import text_hash
-from familiar_connect.memory.writing.plan import Plan, PlannedWrite
+from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite
+from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title, read_headings
 
 SOURCE = "housekeeping"
@@ -45,7 +48,17 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _WORD = re.compile(r"\w+")
 
 FindingKind = Literal[
-    "unreadable", "broken link", "orphan", "duplicate people", "duplicate topics", "shared alias", "note", "large file"
+    "unreadable",
+    "broken link",
+    "orphan",
+    "duplicate people",
+    "duplicate topics",
+    "shared alias",
+    "note",
+    "large file",
+    "contradiction",
+    "stale",
+    "duplicate",
 ]
 
 
@@ -67,7 +80,8 @@ def examine_memory(store: MemoryStore, *, now: datetime) -> list[MemoryFinding]:
     cut = set(store.files_over_cap())
     found += [each for each in _large(store, graph) if cut.isdisjoint(each.files)]
     found += _shared_aliases(store)
-    found += _duplicates(graph)
+    found += _duplicates(store, graph)
+    found += _doubtful(graph, now)
     found += _notes(store, graph, now)
     found += _orphans(graph)
     # What is known of a cut file is not all of it: an edit would lose the rest.
@@ -82,6 +96,8 @@ def proposal(findings: Sequence[MemoryFinding], *, familiar_id: str, now: dateti
     for finding in findings:
         if not any(edit.rel_path in writes for edit in finding.edits):
             writes |= {edit.rel_path: edit for edit in finding.edits}
+        elif len(finding.edits) == 1 and _only_takes_out(edit := finding.edits[0], writes[edit.rel_path]):
+            writes[edit.rel_path] = _both_out(writes[edit.rel_path], edit)
     if not writes:
         return None
     mark = zlib.crc32("".join(f"{w.rel_path}\0{w.content}\0" for w in writes.values()).encode())
@@ -93,6 +109,29 @@ def proposal(findings: Sequence[MemoryFinding], *, familiar_id: str, now: dateti
         writes=tuple(writes.values()),
         source=SOURCE,
     )
+
+
+def _only_takes_out(edit: PlannedWrite, other: PlannedWrite) -> bool:
+    """Whether both do nothing but take lines out of the same text."""
+    return edit.before == other.before and all(each.removed and not each.parts for each in (edit, other))
+
+
+def _both_out(one: PlannedWrite, other: PlannedWrite) -> PlannedWrite:
+    text = without_removals(one.content, other.removed)
+    return replace(one, content=text, removed=(*one.removed, *other.removed))
+
+
+def _doubtful(graph: LinkGraph, now: datetime) -> Iterator[MemoryFinding]:
+    """Lines about people that may have to go, each with the file without it."""
+    for doubt in find_doubtful_lines(graph.texts, now=now):
+        text = graph.texts[doubt.rel_path]
+        removal = LineRemoval(text=doubt.text, reason="outdated" if doubt.kind != "duplicate" else "duplicate")
+        without = without_removals(text, [removal])
+        edits: tuple[PlannedWrite, ...] = ()
+        if doubt.may_be_suggested and without != text:
+            edits = (replace(_edit(doubt.rel_path, text, without), removed=(removal,)),)
+        files = tuple(dict.fromkeys((doubt.rel_path, doubt.other_path)))
+        yield MemoryFinding(kind=cast(FindingKind, doubt.kind), files=files, says=doubt.says, edits=edits)
 
 
 def _broken(graph: LinkGraph) -> Iterator[MemoryFinding]:
@@ -123,7 +162,8 @@ def _large(store: MemoryStore, graph: LinkGraph) -> Iterator[MemoryFinding]:
         size = len(text.encode())
         if size > limit * NEARLY_FULL:
             says = f"{path} is {size:,} bytes of {limit:,} allowed: move parts of it to files of their own"
-            yield MemoryFinding(kind="large file", files=(path,), says=says)
+            edits = FileReshaper(store).split(path, text, room=limit)
+            yield MemoryFinding(kind="large file", files=(path,), says=says, edits=edits)
 
 
 def _shared_aliases(store: MemoryStore) -> Iterator[MemoryFinding]:
@@ -134,8 +174,12 @@ def _shared_aliases(store: MemoryStore) -> Iterator[MemoryFinding]:
             yield MemoryFinding(kind="shared alias", files=files, says=says)
 
 
-def _duplicates(graph: LinkGraph) -> Iterator[MemoryFinding]:
-    """Pairs of people, or of topics, that seem to be one and do not know each other."""
+def _duplicates(store: MemoryStore, graph: LinkGraph) -> Iterator[MemoryFinding]:
+    """Pairs of people, or of topics, that seem to be one and do not know each other.
+
+    Topics are merged. Two accounts of one person are only linked: what each said must stay theirs to take back.
+    """
+    reshaper = FileReshaper(store)
     kinds: tuple[tuple[str, FindingKind], ...] = (("people/", "duplicate people"), ("topics/", "duplicate topics"))
     for folder, kind in kinds:
         texts = {path: text for path, text in graph.texts.items() if path.startswith(folder) and not is_archive(path)}
@@ -143,7 +187,8 @@ def _duplicates(graph: LinkGraph) -> Iterator[MemoryFinding]:
         for (one, other), reason in sorted(reasons.items()):
             if open_path(one) != open_path(other) and not graph.are_linked(one, other):
                 says = f"{one} and {other} {reason} and do not link to each other: merge them, or link them"
-                edits = (_linked(graph, one, other), _linked(graph, other, one))
+                edits = reshaper.merge(one, other, graph.texts) if folder == "topics/" else ()
+                edits = edits or (_linked(graph, one, other), _linked(graph, other, one))
                 yield MemoryFinding(kind=kind, files=(one, other), says=says, edits=edits)
 
 

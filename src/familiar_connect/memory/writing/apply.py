@@ -2,8 +2,9 @@
 
 A file that already says what was planned is left alone; one that still says what the plan was decided
 on is replaced. One that changed in between, by the owner's hand or by approval of another plan, is never
-overwritten: the parts that are new go to its end under a dated heading, and lines go only if the owner
-approved the plan. What fits nowhere (too large, not writable as text) comes back as a conflict, with its words.
+overwritten: the parts that are new go under their headings, else to its end under a dated one, and lines go
+only if the owner approved the plan. What fits nowhere (too large, not writable as text) comes back as a
+conflict, with its words.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from familiar_connect.memory.file_audience import read_audience, with_audience
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import OWNER_IN_REVIEW, RemovedLine
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, part_hash, parts_of
-from familiar_connect.memory.writing.markdown_sections import with_bullets
+from familiar_connect.memory.writing.markdown_sections import has_section, with_bullets
 from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title
@@ -142,10 +143,16 @@ def _removed_lines(removals: tuple[LineRemoval, ...], before: str, after: str) -
 
 
 def with_added_parts(current: str | None, parts: list[MarkdownPart], heading: str, *, title: str | None = None) -> str:
-    """*current* with those of *parts* it lacks, under *heading* at its end; a missing file begins with *title*."""
+    """*current* with those of *parts* it lacks; a missing file begins with *title*.
+
+    Each goes under the heading it came with, where the file has that one, else under *heading* at its end.
+    """
     known = {part.hash for part in parts_of(current or "")}
-    lacking = [part.text for part in parts if part.hash not in known]
+    lacking = [part for part in parts if part.hash not in known]
     if not lacking:
         return current or ""
-    base = current if current and current.strip() else f"# {title}\n" if title else ""
-    return with_bullets(base, heading, lacking)
+    text = current if current and current.strip() else f"# {title}\n" if title else ""
+    for part in lacking:
+        own = part.heading if part.heading and has_section(text, part.heading) else heading
+        text = with_bullets(text, own, [part.text])
+    return text

@@ -16,7 +16,7 @@ from familiar_connect.memory.versioning.provenance import part_hash
 from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.statements import StatementReader, weigh_line
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
-from familiar_connect.memory.writing.markdown_sections import bullets_under, with_bullets
+from familiar_connect.memory.writing.markdown_sections import bullet_of, bullets_under, with_bullets
 from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, truncate_chars
 
@@ -119,8 +119,8 @@ def _person(batch: Batch, person: BatchParticipant, before: str | None) -> Extra
 def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> str:
     """*text* with those of *lines* in its list that weigh enough for a place there, of equals the newest."""
     present = bullets_under(text, heading)
-    said = {words_of_quote(line) for line in present}
-    every = [*present, *(line for line in lines if words_of_quote(line) not in said)]
+    said = {_fact_key(line) for line in text.splitlines() if bullet_of(line)}
+    every = [*present, *(line for line in lines if _fact_key(line) not in said)]
     if len(every) <= most:
         return with_bullets(text, heading, every[len(present) :])
     ranked = sorted(range(len(every)), key=lambda at: (-weigh_quote(every[at]), -at))[:most]
@@ -130,6 +130,11 @@ def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> st
 def weigh_quote(line: str) -> int:
     """What a line of a list of quotes weighs."""
     return weigh_line(words_of_quote(line))
+
+
+def _fact_key(line: str) -> str:
+    """What two quotes of one fact have in common, whenever it was said and wherever in a file it stands."""
+    return one_line(words_of_quote(bullet_of(line) or line)).casefold().rstrip(".!")
 
 
 def words_of_quote(line: str) -> str:

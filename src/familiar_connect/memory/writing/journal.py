@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.support.clock import Clock
 from familiar_connect.support.file_lock import hold_alone
 from familiar_connect.support.files import atomic_write, sync_folder
 from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_to_append, remove_file
@@ -247,3 +249,8 @@ def _store(path: Path, plain: object) -> None:
         raise MemoryStoreError(str(error)) from error
     except OSError as error:
         raise MemoryStoreError(f"cannot write {path}: {(error.strerror or type(error).__name__).lower()}") from error
+
+
+def new_run_id(clock: Clock) -> str:
+    """A name for a pass: when it began, and something to tell two of one second apart."""
+    return f"{clock.now().astimezone(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from familiar_connect.support.markdown import find_section
+from familiar_connect.support.markdown import find_section, read_headings
 from familiar_connect.support.text import one_line
 
 _BULLET = re.compile(r"^\s*[-*+]\s+(.*\S)\s*$")
@@ -34,7 +34,10 @@ def has_section(text: str, heading: str) -> bool:
 
 
 def with_bullets(text: str, heading: str, bullets: Iterable[str]) -> str:
-    """*text* with those of *bullets* its section lacks, behind its last; the section is made when missing."""
+    """*text* with those of *bullets* its section lacks, behind its last; the section is made when missing.
+
+    They go to the section itself, never below a deeper heading in it; a new section stands under the title.
+    """
     known = {one_line(words).casefold() for words in bullets_under(text, heading)}
     added: dict[str, str] = {}
     for words in map(one_line, bullets):
@@ -46,12 +49,21 @@ def with_bullets(text: str, heading: str, bullets: Iterable[str]) -> str:
     while lines and not lines[-1].strip():
         lines.pop()
     place = find_section(lines, heading)
+    headings = read_headings(lines)
     if place is None:
-        gap = [""] if lines else []
-        return "\n".join([*lines, *gap, f"## {heading}", *added.values()]) + "\n"
-    at = _end_of_list(lines, *place)
-    gap = [""] if lines[at - 1].strip() and bullet_of(lines[at - 1]) is None and at - 1 > place[0] and not known else []
-    return "\n".join([*lines[:at], *gap, *added.values(), *lines[at:]]) + "\n"
+        titles = [each.line for each in headings if each.level == 1]
+        at = titles[1] if len(titles) > 1 else len(lines)
+        before = lines[:at]
+        while before and not before[-1].strip():
+            before.pop()
+        gap, after = [""] if before else [], ["", *lines[at:]] if at < len(lines) else []
+        return "\n".join([*before, *gap, f"## {heading}", *added.values(), *after]) + "\n"
+    own_end = next((each.line for each in headings if place[0] < each.line < place[1]), place[1])
+    at = _end_of_list(lines, place[0], own_end)
+    has_list = any(bullet_of(line) is not None for line in lines[place[0] + 1 : own_end])
+    gap = [""] if lines[at - 1].strip() and at - 1 > place[0] and not has_list else []
+    after = [""] if at == own_end and at < len(lines) else []  # a heading follows at once
+    return "\n".join([*lines[:at], *gap, *added.values(), *after, *lines[at:]]) + "\n"
 
 
 def keep_bullets(text: str, heading: str, wanted: Collection[str]) -> str:

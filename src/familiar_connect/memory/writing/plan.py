@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 WRITER_SOURCE = "memory_writer"
 
@@ -28,7 +29,8 @@ class LineRemoval:
     text: str
     reason: str
     """`outdated`: a turn says so; `extended`: a new line begins with it; `archived`: moved to the archive file;
-    `renamed`: a person's file is headed by another name."""
+    `renamed`: a person's file is headed by another name; `duplicate`: another line says it; `moved`: it stands in
+    another file now."""
     turn: int | None = None
 
 
@@ -72,6 +74,12 @@ class Plan:
     audience: str = ""
     """Those the turns were said to, as `audience` writes it; empty in plans made before turns had one, and where no
     turns were read."""
+
+
+class Proposals(Protocol):
+    """Where plans wait for the owner. Proposing the same run again changes nothing."""
+
+    def propose(self, plan: Plan) -> str: ...
 
 
 def question_plan(plan: Plan, write: PlannedWrite) -> Plan:

@@ -54,6 +54,7 @@ from familiar_connect.memory.writing.rewrite import (
     merge_rewrite,
     without_removals,
 )
+from familiar_connect.memory.writing.stray_lines import settle_strays
 from familiar_connect.support.markdown import document_title
 
 MAX_FILES = 12
@@ -224,6 +225,7 @@ def _draft(
     except MemoryStoreError as error:
         raise EditRefused(f"the file that stands there cannot be read: {error}") from None
     body, outdated = split_outdated(without_audience(proposed.text))
+    body = settle_strays(body, before or "")
     person = next((person for person in batch.roster if person.rel_path == rel_path), None)
     grounded = keep_supported(body, check, person=person, standing=before or "", managed=MANAGED)
     unsaid = [RefusedEdit(name=rel_path, reason=UNSAID, text=line[:MAX_REFUSED_CHARS]) for line in grounded.refused]
@@ -319,21 +321,11 @@ def _note_new_names(store: MemoryStore, person: BatchParticipant, drafts: dict[s
     """List a name not seen before in a people file that keeps such a list, though nothing else changes there."""
     if person.rel_path in drafts or not person.may_note or len(drafts) >= MAX_FILES:
         return
-    if not _readable(store, person.rel_path):
-        return
-    before = store.read_if_present(person.rel_path)
-    if before is not None and has_section(before, ALIASES_HEADING):
+    before = _text_of(store, person.rel_path)
+    if has_section(before, ALIASES_HEADING):
         text = with_bullets(before, ALIASES_HEADING, aliases_to_list(person))
         if text != before:
             drafts[person.rel_path] = _Draft(rel_path=person.rel_path, text=text, before=before)
-
-
-def _readable(store: MemoryStore, rel_path: str) -> bool:
-    try:
-        store.read_if_present(rel_path)
-    except MemoryStoreError:
-        return False
-    return True
 
 
 def _plan(

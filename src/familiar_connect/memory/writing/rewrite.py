@@ -134,6 +134,8 @@ class _Section:
     heading: LineUnit | None
     start: int
     units: list[LineUnit] = field(default_factory=list)
+    above: tuple[str, ...] = ()
+    """The headings it stands under, the nearest first, without the title."""
 
     @property
     def level(self) -> int:
@@ -146,9 +148,13 @@ class _Section:
 
 def _sections(units: Iterable[LineUnit]) -> list[_Section]:
     found = [_Section(None, 0)]
+    open_headings: list[LineUnit] = []
     for unit in units:
         if unit.kind == "heading":
-            found.append(_Section(unit, unit.end))
+            open_headings = [each for each in open_headings if each.level < unit.level]
+            above = tuple(each.words for each in reversed(open_headings) if each.level > 1)
+            found.append(_Section(unit, unit.end, above=above))
+            open_headings.append(unit)
         elif unit.kind == "front":
             found[-1] = _Section(None, unit.end)
         else:
@@ -203,10 +209,14 @@ class _Merge:
         titles = [at for at, known in enumerate(self._sections) if known.level == 1]
         if section.level == 1 and section is next((each for each in self._new if each.level == 1), None):
             return titles[0] if titles else 0
-        for at, known in enumerate(self._sections):
-            if known.heading is not None and known.heading.words == section.heading.words:
-                return at
-        return None
+        namesakes = [
+            at
+            for at, known in enumerate(self._sections)
+            if known.heading is not None and known.heading.words == section.heading.words
+        ]
+        # Of two that are called the same ("Food" under "Likes" and under "Dislikes") the one in the same place.
+        same = [at for at in namesakes if self._sections[at].above == section.above]
+        return next(iter(same or namesakes), None)
 
     def _fill(self, target: _Section, section: _Section) -> None:
         """New units of *section* put behind the ones they follow there."""

@@ -9,11 +9,14 @@ from urllib.parse import quote
 
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.file_audience import without_front_matter
+from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.file_audience import open_path, without_front_matter
 from familiar_connect.memory.index.protocols import SIGNALS, Recollection
 from familiar_connect.memory.maintenance.links import markdown_files
+from familiar_connect.memory.maintenance.person_page import below_title, build_person_page
+from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visible_memory import owner_scope
+from familiar_connect.memory.visible_memory import VisibleMemory, owner_scope
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.memory_links import (
@@ -67,6 +70,16 @@ class ListedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShownPart:
+    """Another file about the same person, and who may hear it."""
+
+    path: str
+    href: str
+    heard_by: str
+    html: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoundSignal:
     """What one signal gave to a hit, and what it means."""
 
@@ -114,7 +127,8 @@ class MemoryPages:
     def _browse(self, question: str) -> Response:
         store = self._familiar.memory_store
         folders: dict[str, list[ListedFile]] = {}
-        for number, path in enumerate(markdown_files(store)):
+        files = markdown_files(store)
+        for number, path in enumerate(_one_for_each_person(files)):
             listed = _list_file(store, path, reads=number < READ_IN_LIST)
             folders.setdefault(path.rpartition("/")[0], []).append(listed)
         retriever = self._familiar.index.retriever
@@ -146,13 +160,31 @@ class MemoryPages:
             "memory_file.html",
             title=document_title(text) or path,
             path=path,
-            html=link_wiki_names(markdown_to_html(_below_title(without_front_matter(text))), files),
+            html=link_wiki_names(markdown_to_html(below_title(without_front_matter(text))), files),
             raw=text,
             done=done,
             heard_by=describe_audience(self._familiar.stores.audiences.audiences(path)),
             leads_to=[file_link(each) for each in links_from(store, path, files)],
             named_in=[file_link(each) for each in links_to(store, path, files)],
+            others=self._other_parts(path, files),
         )
+
+    def _other_parts(self, path: str, files: list[str]) -> list[ShownPart]:
+        """What is known of the same person to other audiences."""
+        if not path.startswith(f"{PEOPLE}/") or is_archive(path):
+            return []
+        visible = VisibleMemory(self._familiar.stores.audiences, lambda _: True)  # the page is the owner's
+        page = build_person_page(visible, open_path(path), describe_audience)
+        return [
+            ShownPart(
+                path=part.rel_path,
+                href=file_address(part.rel_path),
+                heard_by=part.heard_by,
+                html=link_wiki_names(markdown_to_html(part.text), files),
+            )
+            for part in (page.parts if page is not None else ())
+            if part.rel_path != path
+        ]
 
     async def explain(self, request: Request) -> Response:
         """Why something was not remembered."""
@@ -227,7 +259,7 @@ def _list_file(store: MemoryStore, path: str, *, reads: bool) -> ListedFile:
             text = ""
         title = document_title(text) or title
         beginning = next(
-            (words for line in _below_title(text).splitlines() if (words := line.lstrip("#>*- \t").rstrip())), ""
+            (words for line in below_title(text).splitlines() if (words := line.lstrip("#>*- \t").rstrip())), ""
         )
     return ListedFile(
         href=file_address(path),
@@ -255,10 +287,17 @@ def _mend(leads_to: str, wanted: str) -> tuple[str, str] | None:
     return None
 
 
-def _below_title(text: str) -> str:
-    """*text* without the title that begins it: the page has it above."""
-    first, _, rest = text.lstrip().partition("\n")
-    return rest if first.startswith("# ") else text
+def _one_for_each_person(files: list[str]) -> list[str]:
+    """*files* with one of each person: its page shows the others, of other audiences."""
+    shown: set[str] = set()
+    found = []
+    for path in sorted(files, key=lambda path: path != open_path(path)):  # the open one first
+        if path.startswith(f"{PEOPLE}/") and not is_archive(path):
+            if open_path(path) in shown:
+                continue
+            shown.add(open_path(path))
+        found.append(path)
+    return sorted(found)
 
 
 def _found(place: int, hit: Recollection) -> FoundPiece:
@@ -269,7 +308,7 @@ def _found(place: int, hit: Recollection) -> FoundPiece:
         place=place,
         where=said if hit.rel_path is None else f"{hit.rel_path}{f' · {hit.heading_path}' if hit.heading_path else ''}",
         href=file_address(hit.rel_path) if hit.rel_path is not None else None,
-        text=_below_title(hit.text),
+        text=below_title(hit.text),
         score=f"{hit.score:.2f}",
         signals=tuple(
             FoundSignal(name=name, share=f"{value:+.2f}", meaning=SIGNALS.get(name, ""))

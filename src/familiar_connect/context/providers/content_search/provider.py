@@ -20,24 +20,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from familiar_connect.chat.window import grow_window, window_start
 from familiar_connect.config.types import FILTER_NEVER, FILTER_WHEN_FULL, ChannelMode
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
-from familiar_connect.context.providers.content_search.look_around import holds_more
+from familiar_connect.context.providers.content_search.linked_files import tell_linked_files
+from familiar_connect.context.providers.content_search.look_around import find_first_shown_turn, holds_more
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
 from familiar_connect.context.providers.content_search.search_report import NO_SIDE_WORK, SearchReport
 from familiar_connect.context.providers.content_search.unfiltered import (
-    TOKENS_PER_LINE,
     as_chunks,
     best_hits_contribution,
     content_budget,
     direct_budget,
     has_small_budget,
     hits_fit,
-    layer_budget,
     with_lore_macros,
 )
 from familiar_connect.context.providers.scene.text import persona_of
@@ -46,7 +44,6 @@ from familiar_connect.context.types import (
     NO_DEADLINE,
     ContextRequest,
     Contribution,
-    Layer,
     Modality,
 )
 from familiar_connect.history.store import HistoryStore
@@ -69,7 +66,6 @@ from familiar_connect.memory.visibility import recall_scope
 from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
 from familiar_connect.support.thread_pools import ThreadPool
-from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +97,8 @@ LEAST_FILTER_S = 0.3
 """With less time than this no model is asked."""
 SPARE_S = 0.1
 """So long, or a tenth, before the granted time is up, the later tiers are over: the floor is never late with them."""
+LINKED_SHARE = 3
+"""What is linked to what was found gets at most this part of its room, and only what that leaves."""
 SMALL_FILE_TOKENS = 150
 """Length of each people file in `imitate_voice`."""
 LEAST_FILE_TOKENS = 48
@@ -306,38 +304,15 @@ class ContentSearchProvider:
         scope = recall_scope(
             request,
             memory,
-            before_turn_id=await off_loop(self._first_shown_turn, request),
+            before_turn_id=await off_loop(
+                find_first_shown_turn, self._history, request, self._recent_turns, self._window_step
+            ),
             exclude_paths=frozenset(known),
             exclude_folders=self._not_searched(),
             asker=_names_of(request.author),
             answerer=frozenset({persona_of(request).lower()}),
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
-
-    def _first_shown_turn(self, request: ContextRequest) -> int | None:
-        """Id of the oldest turn that the prompt shows of this channel: it and what follows need not be recalled.
-
-        What the window holds but its layer has no room for is not shown, so it may be recalled.
-        """
-        if self._history is None:
-            return request.before_id
-        familiar_id, channel_id, before = request.familiar_id, request.channel_id, request.before_id
-        stored = self._history.count_before(familiar_id=familiar_id, channel_id=channel_id, before_id=before)
-        size, step = grow_window(request.history_turns, self._recent_turns, self._window_step)
-        first = window_start(stored, size, step)
-        shown = self._history.recent(
-            familiar_id=familiar_id, channel_id=channel_id, limit=stored - first, before_id=before
-        )
-        if size > self._recent_turns:  # as many as the layer has room for
-            return shown[0].id if shown else before
-        room = layer_budget(request, Layer.recent_history)
-        oldest = before
-        for turn in reversed(shown):
-            room -= estimate_tokens(turn.display_text) + TOKENS_PER_LINE
-            if room < 0:
-                break
-            oldest = turn.id
-        return oldest
 
     async def _choose(
         self,
@@ -370,7 +345,20 @@ class ContentSearchProvider:
                 return chosen
             told.skip_filter("it failed or was late")
         asker = _names_of(request.author) if concerns_speaker(request.utterance) else frozenset()
-        return best_hits_contribution(hits, max_tokens=min(room, direct_budget(request)), asker=asker)
+        room = min(room, direct_budget(request))
+        found = best_hits_contribution(hits, max_tokens=room, asker=asker)
+        if not found or request.modality is Modality.voice:
+            return found
+        linked = off_loop(
+            tell_linked_files,
+            memory,
+            request,
+            hits,
+            max_tokens=min(room - sum(piece.estimated_tokens for piece in found), room // LINKED_SHARE),
+            known=people.rel_paths,
+            closed=(CHARACTER_FOLDER, *self._not_searched()),
+        )
+        return [*found, *(await self._in_time(linked, seconds / 4, "links") or ())]
 
     def _is_to_filter(
         self,

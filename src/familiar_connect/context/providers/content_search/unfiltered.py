@@ -64,11 +64,11 @@ def best_hits_contribution(
     room = min(max_tokens, MAX_DIRECT_TOKENS)
     if room < LEAST_TOKENS:
         return []
-    text = _format_within(_distinct(hits), room, asker)
+    text = format_within(_distinct(hits), room, asker)
     return [recall_contribution(text, all_audiences(hit.audiences for hit in hits))] if text.strip() else []
 
 
-def _format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str:
+def format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str:
     """*hits* in *room* tokens: where the text weighs more than its length tells, fewer of them.
 
     Its end is not cut off, for the best stands there.

@@ -1,0 +1,117 @@
+"""`familiar memory check --propose`, as a process: what is put before the owner, and what their yes does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.program import make_home, run_program
+
+SERVER = "---\naudience: server:discord:5\n---\n"
+SAM = f"""{SERVER}# Sam
+
+## What they said about themselves
+- 2026-03-01, Sam said: I live in Graz.
+- 2026-03-02, Sam said: My sister is called Ida.
+- 2026-03-05, Sam said: I have an exam on 20 March.
+- 2026-04-01, Sam said: I live in Vienna.
+- 2026-04-02, Sam said: My birthday is on 20 March.
+- 2026-05-01, Sam said: my sister is called Ida!
+"""
+
+
+def write(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / "memory" / f"{name.replace('__', '/')}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def check(home: Path) -> Any:
+    done = run_program(home, "memory", "check", "--propose", "--json")
+    return json.loads(done.stdout)
+
+
+def approve(home: Path, run_id: str) -> None:
+    done = run_program(home, "memory", "review", "--approve", run_id)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_lines_that_no_longer_hold_are_put_before_the_owner(tmp_path: Path) -> None:
+    """Graz and Vienna, an exam that is over, a sister named twice: nothing changes until the owner says yes."""
+    root = make_home(tmp_path)
+    write(root, **{"people__discord-41": SAM})
+    told = check(tmp_path)
+    path = root / "memory" / "people" / "discord-41.md"
+    untouched = path.read_text()
+    approve(tmp_path, told["proposal"])
+    log = run_program(tmp_path, "memory", "log", "people/discord-41.md").stdout
+
+    kinds = sorted(each["kind"] for each in told["findings"] if each["suggests"])
+    assert kinds == ["contradiction", "duplicate", "stale"]
+    assert any("“I live in Graz.” does not go with “I live in Vienna.”" in each["says"] for each in told["findings"])
+    assert untouched == SAM
+    assert [line.partition("said: ")[2] for line in path.read_text().splitlines() if "said: " in line] == [
+        "My sister is called Ida.",
+        "I live in Vienna.",
+        "My birthday is on 20 March.",
+    ]
+    assert path.read_text().startswith(SERVER)
+    assert "another line says it" in log
+    assert check(tmp_path)["findings"] == []
+
+
+def test_what_others_hear_is_no_reason_to_edit(tmp_path: Path) -> None:
+    """Told in a direct message that somebody moved: the open file stays as it is, the owner is told of both."""
+    root = make_home(tmp_path)
+    private = "---\naudience: people:discord:41\n---\n# Sam\n\n- Lives in Vienna.\n"
+    write(
+        root,
+        **{
+            "people__discord-41": f"{SERVER}# Sam\n\n- Sam lives in Graz.\n",
+            "people__discord-41@dm-discord-41": private,
+        },
+    )
+    told = check(tmp_path)
+
+    assert [(each["kind"], each["suggests"]) for each in told["findings"]] == [("contradiction", False)]
+    assert "which others hear" in told["findings"][0]["says"]
+    assert told["proposal"] is None
+
+
+def test_two_topics_that_are_one_become_one(tmp_path: Path) -> None:
+    """The lines of both in one file, the other points to it; topics for different ears stay apart."""
+    root = make_home(tmp_path)
+    write(
+        root,
+        topics__boat=f"{SERVER}# The boat\n\n- It is green.\n",
+        topics__heron=f"{SERVER}# The boat\n\n- It leaks.\n",
+        topics__secret="---\naudience: people:discord:41\n---\n# The boat\n\n- It was stolen.\n",
+    )
+    told = check(tmp_path)
+    approve(tmp_path, told["proposal"])
+    boat, heron = ((root / "memory" / "topics" / f"{name}.md").read_text() for name in ("boat", "heron"))
+
+    assert "It is green." in boat
+    assert "It leaks." in boat
+    assert "stolen" not in boat
+    assert "leaks" not in heron
+    assert "(boat.md)" in heron
+    assert heron.startswith(SERVER)
+
+
+def test_a_file_that_is_nearly_full_is_split_at_a_heading(tmp_path: Path) -> None:
+    """Its largest section gets a file for the same ears, and a link stands in its place."""
+    root = make_home(tmp_path)
+    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(4_000))
+    write(root, topics__boat=f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n{sails}\n## Anchor\n- Rusty.\n")
+    told = check(tmp_path)
+    approve(tmp_path, told["proposal"])
+    boat, split = ((root / "memory" / "topics" / f"{name}.md").read_text() for name in ("boat", "boat-sails"))
+
+    assert "large file" in [each["kind"] for each in told["findings"]]
+    assert (
+        boat == f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
+    )
+    assert split == f"{SERVER}# Sails\n\n{sails}"
