@@ -31,6 +31,8 @@ FAMILIAR = "ember"
 WHO = "Sam"
 LIMIT_S = 600.0
 HOG_NICENESS = "10"
+STARVED_S = 5.0
+"""A first search takes about a second of the processor's time; the least that one waits for it, in voice, is this."""
 SMALL_WORDS = """
 a an the and or but of to in on at by for with from as is are was were be been am has have had do does did it its his
 her their our my mine me i you your he she they them him who whose which that this these those not no so than then there
@@ -203,11 +205,24 @@ def ask_anew(told: Path, fact: Fact, endpoint: Endpoint, folder: Path) -> Answer
 
 def _search_status(home: Path, turn: str | None) -> str:
     """How the trace says that the search of memory fared."""
-    done, _, _ = run_program(home, "inspect", "--json", *([turn] if turn else []))
-    outcomes = _find_outcomes(json.loads(done.stdout))
-    found = next((each for each in outcomes if each.get("id") == "content_search"), {})
+    found = _search_outcome(home, turn)
     took = float(found.get("duration_s") or 0.0)
     return " ".join([f"{found.get('status', '?')} {took:.2f} s", *map(str, found.get("notes") or ())])
+
+
+def _search_outcome(home: Path, turn: str | None = None) -> dict[str, Any]:
+    done, _, _ = run_program(home, "inspect", "--json", *([turn] if turn else []))
+    outcomes = _find_outcomes(json.loads(done.stdout))
+    return next((each for each in outcomes if each.get("id") == "content_search"), {})
+
+
+def was_starved(home: Path) -> bool:
+    """Whether the last search waited to the end of its time: the machine gave the process none of its own.
+
+    A search that nobody waits for ends at once, and is no such case.
+    """
+    found = _search_outcome(home)
+    return float(found.get("duration_s") or 0.0) >= STARVED_S
 
 
 def _find_outcomes(value: Any) -> list[dict[str, Any]]:

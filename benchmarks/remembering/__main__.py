@@ -4,11 +4,15 @@
     python -m benchmarks.remembering --model http://host:port   an endpoint that speaks as OpenAI's does
     python -m benchmarks.remembering --model FILE --facts F     facts of your own (told, asked, accept, reject)
     python -m benchmarks.remembering --model FILE --rows familiar,last-20 --state FILE
+    python -m benchmarks.remembering --weeks                    thirty days in four places, 100 questions, no model
+    python -m benchmarks.remembering --weeks --model FILE --questions 30
 
 Facts are told among chatter by several people, with corrections; then the program is closed and opened, and each is
 asked for. The telling is answered from a list; the model answers the questions (greedy, at most 60 tokens) and writes
 memory. The peers answer the same questions from a plain prompt: the last 20 messages, all of
 them, or the character alone. A run that is broken off goes on where it stopped when `--state` names the same file.
+The weeks are told, corrected, contradicted and deleted by five people; each question goes to who may know, or to who
+may not. They stand beside the last 20 lines of the place, and BM25 and dense search over all that was said.
 Exit code 1 when a bar is missed.
 """
 
@@ -22,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +37,7 @@ from benchmarks.remembering.script import NAME, choose_reply, order_lines, plain
 from benchmarks.table import Row, table
 
 ROWS = ("familiar", "last-20", "all-turns", "persona")
+WEEKS_ROWS = ("familiar", "last-20", "BM25", "dense")
 PEER_WINDOW = 20
 REHEARSAL_LIMIT_S = 4 * 3600
 WORD = re.compile(r"[^\W_]+")
@@ -59,12 +65,14 @@ class Result:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the rows, print the table, and say by the exit code whether the bars hold."""
     options = _options(arguments)
+    if options.weeks:
+        return run_weeks(options)
     material = load_material(options.facts)
     results: dict[str, Result] = {}
     rows: list[Row] = []
     with open_model(options.model, window=options.window, threads=options.threads) as upstream:
         recorder = Recorder(upstream, options.model, options.state)
-        for name in options.rows.split(","):
+        for name in (options.rows or ",".join(ROWS)).split(","):
             print(f"{name} ...", file=sys.stderr, flush=True)
             if name == "familiar":
                 results[name], kept = run_familiar(material, recorder, options)
@@ -89,16 +97,54 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--model", required=True, help="a GGUF file, or the address of an endpoint")
+    parser.add_argument("--model", default=None, help="a GGUF file, or the address of an endpoint")
+    parser.add_argument("--weeks", action="store_true", help="thirty days in four places; no model needed")
+    parser.add_argument("--questions", type=int, default=None, help="so many of the questions of the weeks")
     parser.add_argument("--facts", type=Path, default=None)
-    parser.add_argument("--rows", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}")
+    parser.add_argument("--rows", default=None, help=f"some of {', '.join(ROWS)}; of the weeks {', '.join(WEEKS_ROWS)}")
     parser.add_argument("--state", type=Path, default=Path(tempfile.gettempdir()) / "familiar-remembering.jsonl")
     parser.add_argument("--writer", choices=("model", "rules"), default="model", help="what writes memory down")
     parser.add_argument("--window", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--answers", action="store_true", help="print every answer")
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.model is None and not options.weeks:
+        parser.error("--model is needed; --weeks alone goes without")
+    return options
+
+
+def run_weeks(options: argparse.Namespace) -> int:
+    """The weeks, by the prompts alone or answered by a model."""
+    from benchmarks.remembering.weeks import read_weeks
+    from benchmarks.remembering.weeks.report import rows_of
+    from benchmarks.remembering.weeks.trial import Outcome, PlainPrompts, play
+    from familiar_connect.memory.index.indexing_store import choose_embedder
+
+    weeks = read_weeks().take(options.questions)
+    outcomes: dict[str, list[Outcome]] = {}
+    with ExitStack() as stack:
+        recorder = None
+        if options.model is not None:
+            upstream = stack.enter_context(open_model(options.model, window=options.window, threads=options.threads))
+            recorder = Recorder(upstream, options.model, options.state)
+        plain = PlainPrompts(weeks, choose_embedder("auto")[0])
+        for way in (options.rows or ",".join(WEEKS_ROWS)).split(","):
+            print(f"{way} ...", file=sys.stderr, flush=True)
+            if way == "familiar":
+                outcomes[way] = play(weeks, recorder, Path(options.model or "").stem)
+            else:
+                outcomes[way] = plain.ask(way, recorder)
+    rows = rows_of(outcomes, with_model=recorder is not None)
+    if options.json:
+        print(json.dumps({"rows": [vars(row) for row in rows]}))
+    else:
+        for way, each in outcomes.items() if options.answers else ():
+            for one in each:
+                asked, mark = one.question, "✓" if one.is_found == one.question.may_know else "✗"
+                print(f"{way} {mark} {asked.place} {asked.who}: {asked.words} → {one.answer or one.is_found}")
+        print(table({"remembering, over weeks": rows}))
+    return 1 if any(row.ok is False for row in rows) else 0
 
 
 def run_familiar(material: Material, recorder: Recorder, options: argparse.Namespace) -> tuple[Result, list[Row]]:

@@ -12,7 +12,11 @@ import pytest
 
 from benchmarks.remembering import __main__ as remembering
 from benchmarks.remembering.facts import load_material
+from benchmarks.remembering.model_server import Recorder, Upstream
 from benchmarks.remembering.script import TAIL, order_lines, plain_transcript
+from benchmarks.remembering.weeks import PEOPLE, READERS, Weeks, read_weeks
+from benchmarks.remembering.weeks.trial import PlainPrompts, judge, play
+from familiar_connect.memory.index.hashing import HashingModel
 
 
 class _Reader(BaseHTTPRequestHandler):
@@ -112,3 +116,56 @@ def test_a_run_goes_through_the_program_and_every_peer(
     remembering.main(arguments)
     again = json.loads(capsys.readouterr().out)
     assert [each["right"] for each in again["results"]] == [1, 0, 1, 0]
+
+
+def test_the_weeks_are_thirty_days_of_five_people_in_four_places_with_a_hundred_questions() -> None:
+    """Facts are corrected, contradicted and deleted; a quarter of the questions and more come from who was away."""
+    weeks = read_weeks()
+    kinds = [(each.may_know, each.is_forgotten) for each in weeks.questions]
+
+    assert {event.day for event in weeks.events} == set(range(1, 31))
+    assert {event.who for event in weeks.told} == set(PEOPLE)
+    assert {event.place for event in weeks.told} == set(READERS)
+    assert len(kinds) == 100
+    assert kinds.count((True, False)) >= 60
+    assert kinds.count((False, False)) >= 25
+    assert kinds.count((False, True)) >= 4
+    assert sum(event.older is not None for event in weeks.told) >= 7
+
+
+def test_each_fact_of_the_weeks_is_told_by_one_line_alone_and_asked_of_those_it_is_for() -> None:
+    """Its evidence stands in no other line and in no question; who may know can read the place it was told in."""
+    weeks = read_weeks()
+    questions = "\n".join(each.words for each in weeks.questions)
+    for name, fact in weeks.facts.items():
+        telling = [line.fact for line in weeks.told if fact.stands_in(line.words)]
+        assert [each for each in telling if weeks.facts[each or ""].older != name] == [name], name
+        assert not fact.stands_in(questions), name
+    for asked in weeks.questions:
+        there = READERS[weeks.facts[asked.fact].place]
+        everybody_here_was_there = set(READERS[asked.place]) <= set(there)
+        assert (everybody_here_was_there and asked.who in there) == (asked.may_know or asked.is_forgotten), asked
+
+
+def test_over_some_days_who_may_know_is_told_and_who_was_away_is_not() -> None:
+    """A bounded run of `python -m benchmarks.remembering --weeks`, through `familiar rehearse`, without a model."""
+    weeks = read_weeks().shortened(days={1, 2, 4, 15}, facts={"ben-sister", "ada-city-2", "ada-baby-2", "present"})
+    found = play(weeks)
+    searched = PlainPrompts(weeks, HashingModel()).ask("BM25")
+
+    assert [each.question.words for each in found if each.is_found is not each.question.may_know] == []
+    assert sum(not each.question.may_know for each in found) >= 5
+    assert any(each.is_found and not each.question.may_know for each in searched)
+
+
+def test_weeks_are_answered_by_a_model_that_reads_what_the_prompt_holds(endpoint: str, tmp_path: Path) -> None:
+    """Graded by the answer; a value that was corrected counts as wrong."""
+    weeks = read_weeks()
+    [question] = [each for each in weeks.questions if each.fact == "ada-city-2" and each.who == "ada"]
+
+    assert judge(weeks, question, "", "You live in Steyr.").is_answered
+    assert not judge(weeks, question, "", "In Linz, or in Steyr?").is_answered
+    assert not judge(weeks, question, "", "I do not know.").is_answered
+    recorder = Recorder(Upstream(endpoint, ""), "endpoint", tmp_path / "state")
+    [outcome] = PlainPrompts(Weeks(events=weeks.events, questions=(question,)), HashingModel()).ask("BM25", recorder)
+    assert outcome.answer == "I do not know."

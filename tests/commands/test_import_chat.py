@@ -477,6 +477,8 @@ def test_what_an_import_sets_off_is_said_before_it_is_taken_in(tmp_path: Path) -
         text = settings.read_text(encoding="utf-8").replace("#calls_per_day = 200", "calls_per_day = 2")
         settings.write_text(f"{text}\n{slots}", encoding="utf-8")
         large = run_program(tmp_path, "import", "chat", str(file), "--chat", "again").stdout
+        told = run_program(tmp_path, "import", "chat", str(file), "--chat", "once more", "--json").stdout
+        forecast = json.loads(told)["chats"][0]["write_up"]
 
     assert "Writing it up as memory asks no model" in small
     before, _, after = large.partition("Took ")
@@ -484,3 +486,6 @@ def test_what_an_import_sets_off_is_said_before_it_is_taken_in(tmp_path: Path) -
     assert "60 messages. Writing it up as memory takes up to 3 calls of m, about " in before
     assert "; 2 a day at most" in before
     assert "Summing it up takes up to 2 calls more." in before
+    assert (forecast["calls"], forecast["calls_per_day"], forecast["summary_calls"]) == (3, 2, 2)
+    assert forecast["tokens"] > 0
+    assert forecast["says"] in before

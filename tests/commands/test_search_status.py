@@ -33,6 +33,7 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
         facts = json.loads(run_program(tmp_path, "inspect", "--json").stdout)
         shown = run_program(tmp_path, "inspect").stdout
         checked = run_program(tmp_path, "doctor", "--offline").stdout
+        counted = run_program(tmp_path, "metrics").stdout
         why = json.loads(run_program(tmp_path, "why", "kettle", "whistled", "funny", "tune", "--json").stdout)
 
     assert asked.returncode == 0, asked.stderr
@@ -40,6 +41,10 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
     assert outcome["status"] == "asleep"
     assert "asleep" in shown
     assert "memory was not searched" in " ".join(shown.split())
+    lines = [line.split() for line in counted.splitlines() if line.strip()]
+    [head] = [line for line in lines if "asleep" in line]
+    [row] = [line for line in lines if line[0] == "content_search"]
+    assert row[head.index("asleep")] == "1"
     assert "made before memory was awake" in " ".join(checked.split())
     assert "not awake yet" in why["sentence"]
 

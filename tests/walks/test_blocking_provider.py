@@ -19,8 +19,8 @@ class Blocking:
     deadline_s = 5.0
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        ends = time.perf_counter() + 2 * BLOCKED_S
-        while time.perf_counter() < ends:
+        ends = time.thread_time() + 2 * BLOCKED_S
+        while time.thread_time() < ends:
             pass
         return []
 

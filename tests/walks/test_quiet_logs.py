@@ -6,7 +6,9 @@ import io
 import json
 import logging
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,9 @@ from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.identity import Author
 from familiar_connect.support.log import ROOT, set_up_logging
-from tests.fakes.model_server import ModelServer, error_answer, stream_answer
+from tests.fakes.model_server import ModelServer, answer_as_asked, error_answer, stream_answer
 from tests.fakes.place import RecordingPlace
-from tests.fakes.program import run_program
+from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.scripted_familiar import ANA, NOON, scripted_familiar
 from tests.fakes.waiting import files_holding
 
@@ -111,6 +113,28 @@ def test_no_log_line_stands_in_a_chat(tmp_path: Path, words: tuple[str, ...]) ->
 
     assert not re.search(r"WARNING|ERROR|INFO|familiar_connect\.", done.stdout + done.stderr), done.stderr
     assert " WARNING familiar_connect." in kept
+
+
+@pytest.mark.parametrize("words", [("chat", "--plain"), ("ask", "Hello?"), ("ask", "--json", "Hello?")])
+def test_warnings_that_went_to_the_log_are_counted_in_one_line_behind_the_talk(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """On standard error, never among the replies; a talk that logged nothing ends without it."""
+    said = "Hello?\n/quit\n" if words[0] == "chat" else ""
+    with model_endpoint(answer_as_asked("Good evening.")) as server:
+        root = make_home(tmp_path, server)
+        quiet = run_program(tmp_path, *words, said=said)
+        with closing(sqlite3.connect(root / "history.db")) as database:
+            database.execute("CREATE TRIGGER theirs AFTER INSERT ON turns BEGIN DELETE FROM turns; END")
+        warned = run_program(tmp_path, *words, said=said)
+        kept = run_program(tmp_path, "logs", "--program").stdout.splitlines()
+
+    assert "logged" not in quiet.stdout + quiet.stderr, kept
+    count = sum(" WARNING " in line for line in kept)
+    what = "1 warning was logged" if count == 1 else f"{count} warnings were logged"
+    assert count >= 1
+    assert warned.stderr.splitlines()[-1].startswith(f"{what}: `familiar logs --program` shows ")
+    assert "logged" not in warned.stdout
 
 
 def test_a_home_that_takes_no_log_keeps_it_out_of_the_chat_all_the_same(tmp_path: Path) -> None:

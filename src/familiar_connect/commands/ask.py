@@ -24,6 +24,7 @@ from familiar_connect.commands.common import (
     profile_of,
     say,
     say_json,
+    say_kept_warnings,
 )
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
 from familiar_connect.commands.trust import ask_about_endpoints
@@ -106,7 +107,10 @@ def ask(
     outcome = asyncio.run(_ask(question, root, home, io.StringIO() if as_json else sys.stdout))
     if as_json:
         say_json(_facts(root, chat, outcome))
-    return exit_codes.OK if outcome.reply else exit_codes.NO_REPLY
+    if not outcome.reply:  # why there is none was told
+        return exit_codes.NO_REPLY
+    say_kept_warnings()
+    return exit_codes.OK
 
 
 def _question(words: tuple[str, ...]) -> str:

@@ -25,6 +25,7 @@ from familiar_connect.commands.common import (
     root_of,
     say,
     say_json,
+    say_kept_warnings,
 )
 from familiar_connect.commands.conversation import (
     TERMINAL_PLACE,
@@ -142,7 +143,10 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
     if not place.is_first:
         screen.note(f"This is the chat {place.name!r}.")
     shown = 0 if plain else verbosity
-    return asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
+    code = asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
+    if plain:
+        say_kept_warnings()
+    return code
 
 
 def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, wish: ChatWish) -> int:
@@ -157,7 +161,10 @@ def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, w
     verbosity: int = ctx.find_root().obj["verbose"]
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     log_beside = partial(_log_beside, verbosity=0 if plain else verbosity)
-    return asyncio.run(hold_group_chat(opened, home, screen, options, busy_with=_busy, log_beside=log_beside))
+    code = asyncio.run(hold_group_chat(opened, home, screen, options, busy_with=_busy, log_beside=log_beside))
+    if plain:
+        say_kept_warnings()
+    return code
 
 
 def say_chats(root: Path, *, as_json: bool) -> None:

@@ -156,6 +156,16 @@ def keep_log_apart(ctx: click.Context, home: Path) -> None:
         say(f"familiar: no log is kept of this talk: {failure}", err=True)
 
 
+def say_kept_warnings() -> None:
+    """One line, behind a talk, where warnings went to the log: nobody who asks once would look there."""
+    from familiar_connect.support.log import count_kept_warnings
+
+    if count := count_kept_warnings():
+        what = "1 warning was logged" if count == 1 else f"{count:,} warnings were logged"
+        shows = "it" if count == 1 else "them"
+        say(f"{what}: `{program_name()} logs --program` shows {shows}.", err=True)
+
+
 def home_of(ctx: click.Context) -> Path:
     """The data home that the flags and the environment choose."""
     options: dict[str, Any] = ctx.find_root().obj or {}

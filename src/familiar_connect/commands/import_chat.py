@@ -32,6 +32,7 @@ from familiar_connect.support.text import list_some, pluralize
 if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.cast import CastWish
     from familiar_connect.bootstrap.import_chat import ChatImportResult
+    from familiar_connect.bootstrap.write_up_cost import WriteUpCost
     from familiar_connect.config import CharacterConfig
     from familiar_connect.history.store import HistoryStore
 
@@ -104,13 +105,17 @@ def import_chat_command(
         say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` says otherwise.")
     root = root_of(ctx, familiar_id)
     taken: list[ChatImportResult] = []
+    costs: list[WriteUpCost] = []
     errors: list[str] = []
     stopped = False
     place = _open_place(root, home)
     with closing(place.history):
         for file in files:
             try:
-                taken.append(_take_in(place, file, chat_name, CastWish(character=character, user=user), quiet=as_json))
+                cast = CastWish(character=character, user=user)
+                result, cost = _take_in(place, file, chat_name, cast, quiet=as_json)
+                taken.append(result)
+                costs.append(cost)
             except FamiliarError as error:
                 errors.append(str(error))
             except KeyboardInterrupt:
@@ -125,7 +130,7 @@ def import_chat_command(
     if write_up and not stopped and taken:
         stopped = not _write_up(root, home, quiet=as_json)
     if as_json:
-        chats = [_facts(each, root.name) for each in taken]
+        chats = [_facts(each, cost, root.name) for each, cost in zip(taken, costs, strict=True)]
         say_json({"chats": chats, "errors": errors, "to_write_up": 0 if write_up else waiting})
     waiting = 0 if write_up or not taken or as_json else waiting
     return _finish(errors, waiting, root.name, stopped=stopped, as_json=as_json)
@@ -190,7 +195,10 @@ def _open_place(root: Path, home: Path) -> ImportPlace:
     return ImportPlace(root, config, HistoryStore(folder.history_db))
 
 
-def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWish, *, quiet: bool) -> ChatImportResult:
+def _take_in(
+    place: ImportPlace, path: Path, chat_name: str | None, wish: CastWish, *, quiet: bool
+) -> tuple[ChatImportResult, WriteUpCost]:
+    """What came of a file, and what writing it up will take, which is said before anything is stored."""
     from dataclasses import replace
     from zoneinfo import ZoneInfo
 
@@ -228,7 +236,7 @@ def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWi
     with progress_bar(f"Taking in {path.name}", quiet=quiet) as progress:
         result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
     told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
-    return replace(result, notes=told)
+    return replace(result, notes=told), cost
 
 
 def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:
@@ -271,7 +279,9 @@ def _finish(errors: list[str], waiting: int, familiar_id: str, *, stopped: bool,
     return exit_codes.FAILED if errors else exit_codes.OK
 
 
-def _facts(result: ChatImportResult, familiar_id: str) -> dict[str, object]:
+def _facts(result: ChatImportResult, cost: WriteUpCost, familiar_id: str) -> dict[str, object]:
+    from dataclasses import asdict
+
     record, scan = result.record, result.scan
     return {
         "familiar": familiar_id,
@@ -292,6 +302,7 @@ def _facts(result: ChatImportResult, familiar_id: str) -> dict[str, object]:
         "last": scan.last.isoformat() if scan.last else None,
         "fields_dropped": result.fields_dropped,
         "notes": list(result.notes),
+        "write_up": {**asdict(cost), "says": str(cost)},
     }
 
 

@@ -21,7 +21,9 @@ NOTHING = "No turns recorded yet."
 WITHOUT_TAG = "(none)"
 
 TIME_COLUMNS = ("count", "p50", "p95", "max")
-PROVIDER_COLUMNS = ("count", "ok", "error", "timeout", "success", "p50", "p95")
+PROVIDER_STATUSES = ("ok", "error", "timeout", "asleep")
+"""`asleep`: what it searches was not loaded yet, so that it found nothing there."""
+PROVIDER_COLUMNS = ("count", *PROVIDER_STATUSES, "success", "p50", "p95")
 
 
 def summary_stats(traces: Sequence[TurnTrace], width: int = ENDLESS) -> str:
@@ -128,7 +130,7 @@ def _times(values: Sequence[float]) -> list[str]:
 def _fared(outcomes: Sequence[Mapping[str, object]]) -> list[str]:
     statuses = [outcome.get("status") for outcome in outcomes]
     took = _numbers(outcome.get("duration_s") for outcome in outcomes) or [0.0]
-    counts = [str(statuses.count(status)) for status in ("ok", "error", "timeout")]
+    counts = [str(statuses.count(status)) for status in PROVIDER_STATUSES]
     success = f"{statuses.count('ok') / len(outcomes):.0%}"
     return [str(len(outcomes)), *counts, success, seconds(percentile(took, 50)), seconds(percentile(took, 95))]
 

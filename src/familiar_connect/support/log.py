@@ -64,6 +64,8 @@ _SECRETS = (
 )
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+_KEPT = "kept_lines"
+"""How many lines a handler has kept in a file instead of showing them."""
 _IS_OURS = "is_of_familiar_connect"
 """Marks the handlers that were put in place here."""
 _BUILT_IN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -92,6 +94,12 @@ def log_to_file(path: Path) -> str | None:
     class QuietRotatingFileHandler(RotatingFileHandler):
         """Loses a line that the disk does not take; the library would print a traceback for each."""
 
+        kept_lines = 0
+
+        def emit(self, record: logging.LogRecord) -> None:
+            self.kept_lines += 1
+            super().emit(record)
+
         def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
             pass
 
@@ -109,6 +117,11 @@ def log_to_file(path: Path) -> str | None:
     handler.setFormatter(LineFormatter())
     _use(handler)
     return None
+
+
+def count_kept_warnings() -> int:
+    """How many warnings of this process went to the file that `log_to_file` chose."""
+    return sum(getattr(handler, _KEPT, 0) for handler in logging.getLogger(ROOT).handlers)
 
 
 def _use(handler: logging.Handler) -> None:

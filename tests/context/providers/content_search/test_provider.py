@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.providers.content_search import provider as provider_module
@@ -25,7 +27,7 @@ from familiar_connect.context.providers.content_search.provider import (
 from familiar_connect.context.types import NO_DEADLINE, Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import EVERYTHING_ALLOWED, FixedPrivacy, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.retrieval import ADA, BO, CY, FixedRetriever, a_chunk, a_filtered_question, a_memory, a_question
@@ -97,6 +99,18 @@ async def test_the_retriever_is_asked_without_what_tier_1_has(tmp_path: Path) ->
     )
 
     assert retriever.asked == [("when was it lit?", 3, {"people/discord-1.md"})]
+
+
+async def test_the_retriever_is_asked_for_the_words_and_not_for_the_mark_that_calls_us(tmp_path: Path) -> None:
+    """Who else is mentioned is asked for by name: a number means nothing, and hides what a short question means."""
+    retriever = FixedRetriever()
+    me = Author("discord", "900", "ember", "Kettle Bot")
+    scene = Scene(me=me, members=(Member(author=BO),))
+    question = replace(a_filtered_question(f"<@900> when did <@{BO.user_id}> light it?"), scene=scene)
+
+    await a_provider(tmp_path, "ANSWER:", retriever=retriever, top_k=3).contribute(question)
+
+    assert [words for words, _, _ in retriever.asked] == ["when did Bo light it?"]
 
 
 async def test_the_filter_is_skipped_when_memory_holds_nothing_more(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from familiar_connect.context.providers.content_search.unfiltered import (
     hits_fit,
     with_lore_macros,
 )
-from familiar_connect.context.providers.scene.text import persona_of
+from familiar_connect.context.providers.scene.text import persona_of, question_of
 from familiar_connect.context.types import (
     FILES_DEADLINE_S,
     NO_DEADLINE,
@@ -293,7 +293,7 @@ class ContentSearchProvider:
         self, retriever: Any, request: ContextRequest, memory: VisibleMemory, known: set[str]
     ) -> list[Hit]:
         known |= {people_path(slug) for slug in self._privacy.slugs_without_notes()}
-        found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
+        found = await retriever.query(question_of(request), top_k=self._top_k, exclude_paths=known)
         if request.readers is not None:
             found = await off_loop(only_visible, memory, found)
         return sorted(found, key=lambda hit: -hit.score)[: self._top_k]
@@ -312,7 +312,7 @@ class ContentSearchProvider:
             asker=_names_of(request.author),
             answerer=frozenset({persona_of(request).lower()}),
         )
-        return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
+        return list(await retriever.recall(question_of(request), limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
     async def _choose(
         self,
@@ -344,7 +344,7 @@ class ContentSearchProvider:
             if chosen is not None:
                 return chosen
             told.skip_filter("it failed or was late")
-        asker = _names_of(request.author) if concerns_speaker(request.utterance) else frozenset()
+        asker = _names_of(request.author) if concerns_speaker(question_of(request)) else frozenset()
         room = min(room, direct_budget(request))
         found = best_hits_contribution(hits, max_tokens=room, asker=asker)
         if not found or request.modality is Modality.voice:
@@ -452,7 +452,7 @@ def pick_worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
     near the question answers with that.
     """
     own = persona_of(request)
-    about = re.sub(rf"\b{re.escape(own)}\b", " ", request.utterance, flags=re.IGNORECASE)
+    about = re.sub(rf"\b{re.escape(own)}\b", " ", question_of(request), flags=re.IGNORECASE)
     found = only_relevant(about, without_padding(hits, own_name=own))
     found = without_others_selves(about, found, asker=_names_of(request.author))
     told = without_known(found, [turn.text for turn in request.turns_to_answer])[:MAX_TOLD]

@@ -99,6 +99,17 @@ def name_marks(request: ContextRequest, text: str, *, privacy: Privacy = EVERYTH
     return MentionResolver(scene, People(scene, persona=persona_of(request), privacy=privacy)).readable(text)
 
 
+def question_of(request: ContextRequest) -> str:
+    """What is said now, as memory is searched for it: people by their names, and without the mark that calls us.
+
+    The number in `<@42>` means nothing, and beside a short question it hides what the question means.
+    """
+    text, me = request.utterance, request.scene.me if request.scene is not None else None
+    if me is not None and "<@" in text:
+        text = re.sub(rf"<@!?{re.escape(me.user_id)}>", " ", text)
+    return name_marks(request, text).strip() or request.utterance
+
+
 def is_for_small_model(request: ContextRequest) -> bool:
     """Whether the prompt must stay smaller than the mode would have it; beside a preset the rest has less anyway."""
     if request.mode is None or request.preset is not None:

@@ -1,0 +1,65 @@
+"""The first question of a new process behind every other door than `ask`: it finds what was told to an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.first_question.trial import Endpoint, Fact, load_facts, make_told_home
+from tests.fakes.page import needs_page
+
+ASKED_FOR = ("Lisbon", "tonsils", "owe Marta")
+"""The last shares words with its question, the others none."""
+TOLD_LINES = 45
+
+
+def told_and_asked() -> tuple[list[str], list[Fact]]:
+    """What is told, and the facts of it that are asked for."""
+    facts, lines = load_facts()
+    chosen = [fact for fact in facts if any(each in fact.told for each in ASKED_FOR)]
+    assert len(chosen) == len(ASKED_FOR)
+    assert sum(fact.shares_words for fact in chosen) == 1
+    return list(dict.fromkeys([*lines[:TOLD_LINES], *(fact.told for fact in chosen)])), chosen
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    served = Endpoint()
+    with served.serve():
+        yield served
+
+
+@pytest.fixture(scope="module")
+def told(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which everything was told in one chat, which was closed."""
+    home = tmp_path_factory.mktemp("first") / "told"
+    make_told_home(home, endpoint, told_and_asked()[0])
+    return home
+
+
+@needs_page
+@pytest.mark.parametrize("door", ["chat --plain", "page", "voice"])
+async def test_a_new_process_finds_by_meaning_what_was_told_before(
+    door: str, told: Path, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """Each question in a process that was just started, and in a chat where nothing of it was said."""
+    pytest.importorskip("discord", reason="the Discord library is an extra")
+    if door == "voice":
+        pytest.importorskip("hibari", reason="voice is an extra")
+    from benchmarks.first_question.doors import ask_at_home
+
+    _, facts = told_and_asked()
+    assert [fact.asked for fact in await ask_at_home(door, told, facts, endpoint, tmp_path)] == []
+
+
+async def test_after_a_restart_discord_finds_by_meaning_what_was_told_in_another_room(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """`familiar run` through the real library, started anew for each question."""
+    pytest.importorskip("discord", reason="the Discord library is an extra")
+    from benchmarks.first_question.doors import ask_on_discord
+
+    lines, facts = told_and_asked()
+    assert [fact.asked for fact in await ask_on_discord(facts, lines, endpoint, tmp_path)] == []
