@@ -3,8 +3,8 @@
     python -m benchmarks.index_cost [--quick] [--json]
 
 The bytes are set beside the words the index holds, those of the turns and of the files. Building is set beside plainly
-embedding the same units (turns, passages and chunks of files) with the same embedder into one SQLite table, by turns, in
-processor time. Idle is a real `familiar chat --plain` that waits for a line in a home of many files.
+embedding the same units (turns, passages and chunks of files) with the same embedder into one SQLite table, by turns,
+in processor time. Idle is a real `familiar chat --plain` that waits for a line in a home of many files.
 """
 
 from __future__ import annotations

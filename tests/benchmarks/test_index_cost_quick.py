@@ -16,7 +16,7 @@ def test_an_index_is_weighed_beside_the_words_it_holds(tmp_path: Path) -> None:
 
     found = index_cost.weigh(root)
 
-    files = [path for path in (root / "memory").rglob("*.md")]
+    files = list((root / "memory").rglob("*.md"))
     assert found["words"] > sum(path.stat().st_size for path in files)
     assert sum(found["parts"].values()) <= found["index"]
     assert found["ratio"] == pytest.approx(found["index"] / found["words"])
