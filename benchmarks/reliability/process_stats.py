@@ -17,7 +17,8 @@ from typing import Any
 from weakref import WeakSet
 
 from benchmarks.table import spread
-from familiar_connect.memory.index.storage import FactColumns, Vectors
+from familiar_connect.memory.index.storage import Vectors
+from familiar_connect.memory.index.vectors.fact_columns import FactColumns
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.lru import LruCache
 
