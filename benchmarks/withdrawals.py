@@ -273,7 +273,9 @@ def pieces_of(path: Path) -> Iterator[tuple[str, bytes]]:
     if data.startswith(b"SQLite format 3"):
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             database.text_factory = bytes
-            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            # A word index keeps all it has in plain tables, and cannot be read through by itself.
+            tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL %'"
+            for (name,) in database.execute(tables).fetchall():
                 table = name.decode()
                 for row in database.execute(f'SELECT * FROM "{table}"'):
                     yield table, b"\n".join(unpack(each) for each in row if isinstance(each, bytes))

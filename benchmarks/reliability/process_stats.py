@@ -22,7 +22,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from numpy import ndarray
 
 from benchmarks.table import spread
-from familiar_connect.memory.index.storage import FactColumns, RowCache, Vectors
+from familiar_connect.memory.index.storage import RowCache, Vectors
+from familiar_connect.memory.index.vectors.fact_columns import FactColumns
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.lru import LruCache
 

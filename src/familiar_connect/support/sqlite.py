@@ -63,7 +63,8 @@ class Database:
     """One SQLite database and the only way to it.
 
     FULL means that a write is on disk when it returns; NORMAL may lose the last moments at a power cut. A file of no
-    bytes is a new database where it *may_be_empty*; else it is one that lost its content, and is refused.
+    bytes is a new database where it *may_be_empty*; else it is one that lost its content, and is refused. A new one has
+    pages of *page_bytes*.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Database:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         doctor: str | None = None,
         may_be_empty: bool = True,
+        page_bytes: int | None = None,
     ) -> None:
         self.path = str(path)
         self._error = error
@@ -83,6 +85,7 @@ class Database:
         self._synchronous = synchronous
         self._busy_timeout_s = busy_timeout_s
         self._may_be_empty = may_be_empty
+        self._page_bytes = page_bytes
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._transaction_thread: int | None = None
@@ -237,6 +240,8 @@ class Database:
             raise self._error(str(exc)) from exc
         self._open.append(connection)
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
+        if self._page_bytes is not None:
+            connection.execute(f"PRAGMA page_size={int(self._page_bytes)}")  # heard by a new file only
         if self._synchronous == "FULL":
             connection.execute("PRAGMA fullfsync=ON")  # macOS: a plain fsync stops at the drive's own cache
         if read_only:

@@ -20,8 +20,9 @@ from familiar_connect.memory.index.query import (
     every_word,
     find_first_named,
     line_label,
+    match_expression,
     parse_query,
-    to_fts_text,
+    words_to_index,
 )
 from familiar_connect.memory.index.ranking import nearness
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, share_in, tells_number, tells_time
@@ -187,9 +188,25 @@ def test_a_book_for_a_question_is_read_at_both_ends() -> None:
 
 
 def test_words_of_scripts_without_spaces_are_looked_for_in_pairs() -> None:
-    """And stand with spaces in the word index."""
+    """And stand in the word index in pairs, and one by one for whoever asks for a single character."""
     assert list(content_words("寿司が好き")) == ["寿司", "司が", "が好", "好き"]
-    assert to_fts_text("寿司 ok").split() == ["寿", "司", "ok"]
+    assert words_to_index("寿司 sushi") == ["寿司", "sushi", "寿", "司"]
+    assert match_expression("寿司が") == '"寿司" AND "司が"'
+
+
+def test_a_common_word_is_indexed_where_it_is_somebodys_name() -> None:
+    """Will is found as himself, and not wherever something will be."""
+    assert "will" in words_to_index("I asked Will about it")
+    assert "will" not in words_to_index("We will ask about it")
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [("l'eau", '"l" AND "eau"'), ("Ada's", '"ada"'), ('"', ""), ("NEAR(", '"near"'), ("a b", '"a" AND "b"')],
+)
+def test_a_word_index_is_asked_for_words_alone(word: str, wanted: str) -> None:
+    """Nothing in a word is taken for an order."""
+    assert match_expression(word) == wanted
 
 
 @pytest.mark.parametrize(

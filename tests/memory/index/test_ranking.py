@@ -28,7 +28,7 @@ from familiar_connect.memory.index.ranking import (
     unit_number,
     weigh_named,
 )
-from familiar_connect.memory.index.storage import FactColumns
+from familiar_connect.memory.index.vectors.fact_columns import FactColumns
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 A, B, C = (unit_number(1, place) for place in (1, 2, 3))

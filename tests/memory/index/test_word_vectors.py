@@ -11,10 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from familiar_connect.memory.index.query import words_to_index
 from familiar_connect.memory.index.ranking import unit_number
 from familiar_connect.memory.index.storage import DerivedFile, Vector
 from familiar_connect.memory.index.turn_rows import create_tables
-from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import (
+    LEAST_DIM,
+    Bits,
+    from_byte_blobs,
+    from_small_blobs,
+    to_byte_blob,
+    to_small_blobs,
+)
+from familiar_connect.memory.index.vectors.terms import (
+    MAX_SHORT,
+    drop_unheld,
+    number_words,
+    pack_numbers,
+    release_words,
+    unpack_numbers,
+)
 from familiar_connect.memory.index.vectors.word_vectors import WORDS_OF_UNIT, WordVectors
 
 DIM = 8
@@ -52,7 +68,12 @@ def file(tmp_path: Path) -> Iterator[DerivedFile]:
 
 
 def take_in(words: WordVectors, file: DerivedFile, model: KindEmbedder, texts: dict[int, str]) -> None:
-    new = words.embed_new(model, list(texts.items()))
+    with file.transaction() as connection:
+        kept = number_words(connection, {unit: words_to_index(text) for unit, text in texts.items()})
+        for unit, numbers in kept.items():
+            connection.execute("INSERT INTO units (id, words) VALUES (?, ?)", (unit, numbers))
+            connection.execute("INSERT INTO vectors (id) VALUES (?)", (unit,))
+    new = words.embed_new(model, [(unit, text, kept[unit]) for unit, text in texts.items()])
     with file.transaction() as connection:
         words.insert(connection, new)
     words.hold(new)
@@ -118,3 +139,51 @@ def test_a_stored_vector_is_read_as_it_was(rows: list[list[float]]) -> None:
     read = from_byte_blobs([to_byte_blob(row) for row in vectors], 3)
 
     assert np.all(np.abs(read - vectors) <= np.abs(vectors).max(axis=1, keepdims=True) / 127 * 0.51 + 1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(LEAST_DIM, 400), st.sampled_from([1, 2]))
+def test_a_vector_of_many_numbers_is_stored_in_a_bit_or_two_for_each(seed: int, dim: int, bits: Bits) -> None:
+    """It stays as near to itself as it was, and about as near to others; storing it again changes nothing."""
+    rows = np.random.default_rng(seed).standard_normal((6, dim)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+
+    blobs = to_small_blobs(rows, bits)
+    read = from_small_blobs(blobs, dim)
+
+    assert {len(blob) for blob in blobs} == {2 + bits * ((dim + 7) // 8)}
+    assert np.abs(read @ rows.T - rows @ rows.T).max() < 0.4 / bits
+    assert np.diag(read @ rows.T) == pytest.approx(np.ones(6), abs=0.01)
+    assert to_small_blobs(read, bits) == blobs
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("dim", [8, LEAST_DIM, 512])
+def test_a_vector_that_is_mostly_nothing_is_stored_in_bytes(dim: int, bits: Bits) -> None:
+    """As those of the embedder that counts words; it stands beside others that are stored in bits."""
+    rows = np.zeros((3, dim), dtype=np.float32)
+    rows[0, 2] = rows[1, 5] = 1.0
+    rows[2] = 1.0 / np.sqrt(np.float32(dim))
+
+    read = from_small_blobs(to_small_blobs(rows, bits), dim)
+
+    assert read == pytest.approx(rows, abs=0.01)
+
+
+@given(st.lists(st.integers(0, 2 * MAX_SHORT), max_size=40))
+def test_the_numbers_of_words_are_read_as_they_were_kept(numbers: list[int]) -> None:
+    """However many words there are by now."""
+    assert unpack_numbers(pack_numbers(numbers)) == numbers
+
+
+def test_a_word_goes_with_the_last_unit_that_holds_it(file: DerivedFile) -> None:
+    """And is said once more for whoever takes it out of the word index; a number is never given again."""
+    with file.transaction() as connection:
+        kept = number_words(connection, {1: ["cello", "bread"], 2: ["bread"]})
+        gone = release_words(connection, [(1, kept[1])])
+        drop_unheld(connection)
+        left = connection.execute("SELECT word FROM terms").fetchall()
+        again = number_words(connection, {3: ["cello"]})
+
+    assert gone == {1: ["cello", "bread"]}
+    assert left == [("bread",)]
+    assert unpack_numbers(again[3]) == [3]

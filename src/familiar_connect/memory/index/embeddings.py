@@ -7,7 +7,6 @@ else is touched or loaded again. A file that cannot be read is passed by with a 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
@@ -26,7 +25,7 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import without_audience
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.folder_listing import FileStamp, file_stamps, locate_file
-from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
+from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, moment_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -40,7 +39,7 @@ from familiar_connect.memory.index.vectors.blobs import from_blobs, to_blob
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
-VERSION = "2"
+VERSION = "3"
 EMBED_BATCH = 32
 _IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
@@ -71,7 +70,7 @@ class _Prepared:
 
     rel_path: str
     stamp: FileStamp
-    digest: str
+    digest: bytes
     chunks: list[PreparedChunk]
     passages: list[PreparedPassage]
 
@@ -124,7 +123,7 @@ class EmbeddingIndex:
             present = dict(file_stamps(store.root))
             stats.removed_paths = sorted(known.keys() - present.keys())
             for rel_path in stats.removed_paths:
-                self._write([_Prepared(rel_path, FileStamp(0, 0, -1), "", [], [])], {}, gone=True)
+                self._write([_Prepared(rel_path, FileStamp(0, 0, -1), b"", [], [])], {}, gone=True)
             stale = [path for path, stamp in present.items() if known.get(path) != stamp]
             done = 0
             for batch in self._batches(store, stale, present, known):
@@ -139,6 +138,7 @@ class EmbeddingIndex:
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(stale))
+            self._file.compact_once_level(len(stats.rebuilt_paths) + len(stats.removed_paths))
         return stats
 
     def refresh(
@@ -154,7 +154,7 @@ class EmbeddingIndex:
             place = locate_file(store.root, rel_path)
             if place is None:
                 if self._file.read("SELECT 1 FROM documents WHERE rel_path = ?", (rel_path,)):
-                    self._write([_Prepared(rel_path, FileStamp(0, 0, -1), "", [], [])], {}, gone=True)
+                    self._write([_Prepared(rel_path, FileStamp(0, 0, -1), b"", [], [])], {}, gone=True)
                     stats.removed_paths = [rel_path]
                 return stats
             prepared = _prepare(store, *place)
@@ -294,11 +294,16 @@ class EmbeddingIndex:
         """
         wanted = dict.fromkeys(text for prepared in files for text in prepared.texts)
         kept: dict[bytes, bytes] = {}
+        exact: dict[bytes, bytes] = {}
         for prepared in files:
             rows = self._file.read("SELECT text, vector FROM chunks WHERE rel_path = ?", (prepared.rel_path,))
             kept |= self.passages.vectors_by_digest(prepared.rel_path)
-            kept |= {digest_of(text): vector for text, vector in rows}  # the exact one, where there are both
+            exact |= {digest_of(text): vector for text, vector in rows}
         found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
+        # What is stored of a passage is enough for a passage; a chunk, whose floats are kept, gets exact ones.
+        for text in [chunk.text for prepared in files for chunk in prepared.chunks]:
+            found.pop(text, None)
+        found |= {text: exact[digest] for text in wanted if (digest := digest_of(text)) in exact}
         missing = [text for text in wanted if text not in found]
         for start in range(0, len(missing), EMBED_BATCH):
             if start and not go_on():
@@ -347,7 +352,7 @@ class EmbeddingIndex:
 def _create(connection: sqlite3.Connection) -> None:
     for statement in (
         "CREATE TABLE documents (rel_path TEXT PRIMARY KEY, mtime REAL, chunk_count INTEGER, doc INTEGER,"
-        " ctime REAL, size INTEGER, digest TEXT)",
+        " ctime REAL, size INTEGER, digest BLOB, said_at REAL) WITHOUT ROWID",
         "CREATE TABLE chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
         " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, vector BLOB)",
         "CREATE INDEX chunks_by_path ON chunks (rel_path)",
@@ -381,11 +386,13 @@ def _insert_rows(
 ) -> list[tuple[int, bytes]]:
     # A new number each time: what was under the old one is never mistaken for what is there now.
     doc = connection.execute("UPDATE generation SET last_doc = last_doc + 1 RETURNING last_doc").fetchone()[0]
+    said_at = moment_of(prepared.rel_path, datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC))
+    file_facts = (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks))
     connection.execute(
-        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks), doc, *prepared.stamp[1:], prepared.digest),
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*file_facts, doc, *prepared.stamp[1:], prepared.digest, said_at),
     )
-    added: list[tuple[int, bytes]] = []
+    numbered: list[tuple[int, PreparedChunk]] = []
     for chunk in prepared.chunks:
         values = (chunk.rel_path, chunk.heading_path, chunk.char_start, chunk.char_end, chunk.token_count, chunk.text)
         cursor = connection.execute(
@@ -393,10 +400,10 @@ def _insert_rows(
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*values, vectors[chunk.text]),
         )
-        added.append((int(cursor.lastrowid or 0), vectors[chunk.text]))
-    when = datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC)
-    passages.insert(connection, doc, prepared.rel_path, when, prepared.passages, vectors)
-    return added
+        numbered.append((int(cursor.lastrowid or 0), chunk))
+    if numbered:
+        passages.insert(connection, doc, numbered, said_at, prepared.passages, vectors)
+    return [(number, vectors[chunk.text]) for number, chunk in numbered]
 
 
 def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared | None:
@@ -407,7 +414,7 @@ def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared
         if locate_file(store.root, rel_path) is None:
             return None
         _log.warning("a memory file cannot be indexed", extra={"path": rel_path, "error": str(exc)})
-        return _Prepared(rel_path, stamp, "", [], [])
+        return _Prepared(rel_path, stamp, b"", [], [])
     chunks = chunk_markdown(text, rel_path=rel_path, mtime=stamp.mtime)
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = digest_of(text)
     return _Prepared(rel_path, stamp, digest, chunks, prepare_passages(text, rel_path, chunks))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from familiar_connect.audience import Audience
 from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
+from familiar_connect.memory.index.query import all_words, content_words, line_label, words_to_index
 from familiar_connect.memory.index.ranking import (
     MAX_PLACE,
     PLACE_BITS,
@@ -34,34 +34,38 @@ from familiar_connect.memory.index.ranking import (
     weigh_named,
 )
 from familiar_connect.memory.index.storage import (
-    LOAD_FACTS,
-    Codes,
     DerivedFile,
-    FactColumns,
     Numbers,
     RowCache,
     Vector,
     Vectors,
     read_ids,
-    read_joined_ids,
     sync_vectors,
 )
-from familiar_connect.memory.index.vectors.blobs import from_blobs, from_byte_blobs, to_blob, to_byte_blob
+from familiar_connect.memory.index.vectors.blobs import Bits, from_blobs, from_small_blobs, to_blob, to_small_blobs
+from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
+from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, read_postings, word_table
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row
-from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
 """A chunk this short is one passage: it says one thing, and is shown whole."""
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
+VECTOR_BITS: Bits = 1
+"""Of each number of a vector. With two, no more was found: the dialogues and chats of `benchmarks.recall`."""
 MAX_POSTINGS = 5_000
 MAX_WORDS_HELD, MAX_POSTINGS_HELD = 1_000, 500_000
 """Words whose postings are held, and numbers in all of them (4 MB), as long as no file changes."""
 SPARE_CODES = 20_000
 """Labels and headings held beyond twice as many as there are passages, before those out of use go."""
+TEXT = "COALESCE(p.text, SUBSTR(c.text, p.start, p.length))"
+"""The text of passage p of chunk c; SQLite counts from 1."""
+HEADING = "COALESCE(p.heading_path, c.heading_path)"
+_OF_CHUNKS = "FROM passages p CROSS JOIN chunks c ON c.id = p.chunk"
+_OF_FILES = f"{_OF_CHUNKS} CROSS JOIN documents d ON d.rel_path = c.rel_path"
 READ_PASSAGES = (
-    "SELECT id, rel_path, heading_path, said_at, text FROM passages WHERE id IN (SELECT value FROM json_each(?))"
+    f"SELECT p.id, c.rel_path, {HEADING}, d.said_at, {TEXT} {_OF_FILES} WHERE p.id IN (SELECT value FROM json_each(?))"
 )
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
@@ -88,7 +92,7 @@ def prepare_passages(text: str, rel_path: str, chunks: Sequence[PreparedChunk]) 
             piece.text.strip(),
             piece.char_start,
             piece.char_end,
-            f"{piece.heading_path}\n{piece.text.strip()}" if piece.heading_path else piece.text.strip(),
+            _under(piece.heading_path, piece.text.strip()),
         )
         for piece in split_passages(text)[:MAX_PLACE]
     ]
@@ -98,14 +102,10 @@ class Passages:
     """The passages in an index. Safe to use from any thread."""
 
     TABLES = (
-        "CREATE TABLE passages (id INTEGER PRIMARY KEY, doc INTEGER, rel_path TEXT, heading_path TEXT,"
-        " char_start INTEGER, char_end INTEGER, label TEXT, said_at REAL, word_count INTEGER, asks INTEGER,"
-        " text TEXT, digest BLOB)",
-        "CREATE INDEX passages_by_doc ON passages (doc)",
-        "CREATE INDEX passages_by_time ON passages (said_at)",
-        "CREATE TABLE passage_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        "CREATE VIRTUAL TABLE passage_words USING"
-        " fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+        # A passage is a piece of its chunk, and stands under its heading: only where that is not so it has its own.
+        "CREATE TABLE passages (id INTEGER PRIMARY KEY, chunk INTEGER, start INTEGER, length INTEGER,"
+        " word_count INTEGER, asks INTEGER, label TEXT, heading_path TEXT, text TEXT, vector BLOB)",
+        word_table("passage_words"),
     )
 
     def __init__(self, file: DerivedFile, dim: int) -> None:
@@ -118,7 +118,7 @@ class Passages:
         self._added: list[tuple[int, bytes]] = []
         self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
-        self._rows = RowCache(file, READ_PASSAGES)
+        self._rows = RowCache(lambda units: file.read(READ_PASSAGES, (json.dumps(units),)))
         self._postings: LruCache[str, tuple[tuple[int, int], Numbers]] = LruCache(
             MAX_WORDS_HELD, size=MAX_POSTINGS_HELD, size_of=lambda held: len(held[1])
         )
@@ -132,43 +132,38 @@ class Passages:
 
     def delete(self, connection: sqlite3.Connection, doc: int) -> None:
         """Take out the passages of one file, inside the caller's transaction."""
-        rows = connection.execute("SELECT id, text FROM passages WHERE doc = ?", (doc,)).fetchall()
-        connection.executemany(
-            "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)",
-            [(unit, to_fts_text(text)) for unit, text in rows],
-        )
-        connection.executemany("DELETE FROM passage_vectors WHERE id = ?", [(unit,) for unit, _ in rows])
-        connection.execute("DELETE FROM passages WHERE doc = ?", (doc,))
+        its_own = (unit_number(doc, 0), unit_number(doc + 1, 0))
+        select = f"SELECT p.id, {TEXT} {_OF_CHUNKS} WHERE p.id >= ? AND p.id < ?"
+        rows = connection.execute(select, its_own).fetchall()
+        delete_words(connection, "passage_words", ((unit, words_to_index(text)) for unit, text in rows))
+        connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", its_own)
         self._dropped += [unit for unit, _ in rows]
 
     def insert(
         self,
         connection: sqlite3.Connection,
         doc: int,
-        rel_path: str,
-        when: datetime,
+        chunks: Sequence[tuple[int, PreparedChunk]],
+        said_at: float,
         passages: Sequence[PreparedPassage],
         vectors: dict[str, bytes],
     ) -> None:
-        """Put in the passages of one file, inside the caller's transaction."""
-        said_at = (_date_in(rel_path) or when).timestamp()
-        for place, passage in enumerate(passages, 1):
-            unit = unit_number(doc, place)
+        """Put in the passages of one file, whose *chunks* are in already, inside the caller's transaction."""
+        floats = from_blobs([vectors[passage.embedded] for passage in passages], self.vectors.dim)
+        blobs = to_small_blobs(floats, VECTOR_BITS)
+        numbered = [(unit_number(doc, place), passage) for place, passage in enumerate(passages, 1)]
+        for (unit, passage), blob in zip(numbered, blobs, strict=True):
             label, asks = line_label(passage.text), passage.text.rstrip().endswith("?")
             words = sum(1 for _ in content_words(passage.text))
-            start, end = passage.char_start, passage.char_end
-            where = (unit, doc, rel_path, passage.heading_path, start, end, label, said_at, words, asks)
+            chunk, start, heading, text = _place_in(chunks, passage)
             connection.execute(
-                "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*where, passage.text, digest_of(passage.embedded)),
+                "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (unit, chunk, start, len(passage.text), words, asks, label, heading, text, blob),
             )
+            rel_path = chunks[0][1].rel_path
             self._new_rows.append((unit, rel_path, label, passage.heading_path, said_at, words, asks))
-            (vector,) = from_blobs([vectors[passage.embedded]], self.vectors.dim)
-            connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, to_byte_blob(vector)))
-            connection.execute(
-                "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(passage.text))
-            )
-            self._added.append((unit, vectors[passage.embedded]))
+            self._added.append((unit, blob))
+        insert_words(connection, "passage_words", ((unit, words_to_index(each.text)) for unit, each in numbered))
 
     def commit_vectors(self, before: int) -> None:
         """After the caller's transaction: the vectors in memory follow, unless they were behind anyway."""
@@ -185,18 +180,21 @@ class Passages:
                 self._sync_facts()
             self.vectors.drop(dropped)
             if added:
-                blobs = from_blobs([blob for _, blob in added], self.vectors.dim)
-                self.vectors.put([unit for unit, _ in added], blobs)
+                rows_held = from_small_blobs([blob for _, blob in added], self.vectors.dim)
+                self.vectors.put([unit for unit, _ in added], rows_held)
             self._level = (self._file.open_count, before + 1)
 
     def vectors_by_digest(self, rel_path: str) -> dict[bytes, bytes]:
         """Vectors of a file's passages by what was embedded: text that did not change needs no new one."""
         rows = self._file.read(
-            "SELECT p.digest, v.vector FROM documents d JOIN passages p ON p.doc = d.doc"
-            " JOIN passage_vectors v ON v.id = p.id WHERE d.rel_path = ?",
+            f"SELECT {HEADING}, {TEXT}, p.vector FROM documents d CROSS JOIN passages p"
+            f" ON p.id >= d.doc << {PLACE_BITS} AND p.id < (d.doc + 1) << {PLACE_BITS}"
+            " CROSS JOIN chunks c ON c.id = p.chunk WHERE d.rel_path = ?",
             (rel_path,),
         )
-        return {digest: to_blob(from_byte_blobs([blob], self.vectors.dim)[0]) for digest, blob in rows}
+        floats = from_small_blobs([blob for _, _, blob in rows], self.vectors.dim)
+        embedded = (_under(heading, text) for heading, text, _ in rows)
+        return {digest_of(text): to_blob(vector) for text, vector in zip(embedded, floats, strict=True)}
 
     def catch_up(self) -> None:
         """Bring the vectors in memory level with the file: at first all, later what another process changed."""
@@ -208,8 +206,8 @@ class Passages:
                 self.vectors.clear()
                 self._clear_facts()
             stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
-            select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
-            sync_vectors(self.vectors, self._file, stored, select, from_byte_blobs)
+            select = "SELECT id, vector FROM passages WHERE id IN (SELECT value FROM json_each(?))"
+            sync_vectors(self.vectors, self._file, stored, select, from_small_blobs)
             self._sync_facts()
             self._level = level
 
@@ -218,8 +216,8 @@ class Passages:
         stored, held = read_ids(self._file, "SELECT id FROM passages"), self._facts.ids()
         missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
         select = (
-            "SELECT id, rel_path, label, heading_path, said_at, word_count, asks FROM passages"
-            " WHERE id IN (SELECT value FROM json_each(?))"
+            f"SELECT p.id, c.rel_path, p.label, {HEADING}, d.said_at, p.word_count, p.asks {_OF_FILES}"
+            " WHERE p.id IN (SELECT value FROM json_each(?))"
         )
         gone = np.setdiff1d(held, stored, assume_unique=True).tolist()
         self._drop_paths(gone)
@@ -275,22 +273,14 @@ class Passages:
         level, held = self._level, self._postings.get(word)
         if held is not None and held[0] == level:
             return held[1]
-        phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        found = read_joined_ids(
-            self._file,
-            "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
-            (f'"{phrase}"', MAX_POSTINGS),
-        )
+        found = read_postings(self._file, "passage_words", word, MAX_POSTINGS)
         self._postings.put(word, (level, found))
         return found
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Passages of files written, or named after days, in a stretch of time."""
-        return read_ids(
-            self._file,
-            "SELECT id FROM passages WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
-            (start, end, limit),
-        )
+        self.catch_up()
+        return self._facts.between(start, end, limit)
 
     def facts(
         self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str] = frozenset()
@@ -391,8 +381,29 @@ def _is_heading_told(rel_path: str, heading_path: str, scope: RecallScope) -> bo
     return all(_audiences(rel_path, name, scope) is not None for name in names)
 
 
+def _under(heading_path: str, text: str) -> str:
+    """What a passage is embedded by."""
+    return f"{heading_path}\n{text}" if heading_path else text
+
+
+def _place_in(
+    chunks: Sequence[tuple[int, PreparedChunk]], passage: PreparedPassage
+) -> tuple[int, int, str | None, str | None]:
+    """The chunk that holds *passage* and where in it; its heading and its text where those of the chunk will not do."""
+    for number, chunk in chunks:
+        at = chunk.text.find(passage.text) if chunk.char_start < passage.char_end else -1
+        if at >= 0 and passage.char_start < chunk.char_end and "\0" not in chunk.text:  # SQLite's text would end there
+            return number, at + 1, None if chunk.heading_path == passage.heading_path else passage.heading_path, None
+    return chunks[0][0], 0, passage.heading_path, passage.text
+
+
 def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+def moment_of(rel_path: str, when: datetime) -> float:
+    """When what a file says was said: on the day it is named after, else *when* it was written."""
+    return (_date_in(rel_path) or when).timestamp()
 
 
 def _date_in(rel_path: str) -> datetime | None:

@@ -20,6 +20,8 @@ from familiar_connect.support.text import without_surrogates
 MAX_QUESTION_CHARS = 2_000
 """A longer text is searched for by its beginning and its end: that is where people put what they want."""
 MAX_WORDS = 40
+MAX_WORD_CHARS = 40
+"""A longer word is found by its beginning."""
 MAX_LABEL_CHARS = 80
 """A label, such as who says a line, ends before this."""
 MOST_PLACES_TOLD = 3
@@ -100,6 +102,9 @@ _IN_A_PLACE = re.compile(
 )
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
+_CAPITAL_WORD = re.compile(r"\b[A-Z][a-z]+")
+_PIECE = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")
+"""A word as an index tells them apart: what stands above a letter belongs to it."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
@@ -172,7 +177,7 @@ def content_words(text: str) -> Iterator[str]:
         word = match[0].lower().replace("’", "'")
         bare = word.removesuffix("'s")
         if _UNSPACED.search(bare):
-            yield from (bare[at : at + 2] for at in range(max(1, len(bare) - 1)))
+            yield from _pairs(bare)
         elif bare and bare not in STOP_WORDS and word not in STOP_WORDS:
             yield bare
 
@@ -183,9 +188,32 @@ def count_places_told(text: str) -> int:
     return min(MOST_PLACES_TOLD - 1, capitals) + (_IN_A_PLACE.search(text) is not None)
 
 
-def to_fts_text(text: str) -> str:
-    """*text* as it goes into, and is looked for in, a word index: scripts without spaces get them."""
-    return _UNSPACED.sub(r" \g<0> ", text) if not text.isascii() else text
+def words_to_index(text: str) -> list[str]:
+    """The words by which *text* is found, each once: those that say something, and common ones that are a name there.
+
+    Of scripts without spaces these are pairs of characters, then the single ones.
+    """
+    text = without_surrogates(text)
+    found = dict.fromkeys(word[:MAX_WORD_CHARS] for word in content_words(text))
+    if not text.isascii():
+        found |= dict.fromkeys(_UNSPACED.findall(text))
+    for match in _CAPITAL_WORD.finditer(text):
+        low = match[0].lower()
+        if low in STOP_WORDS and is_meant_as_name(low, text):
+            found[low] = None
+    return list(found)
+
+
+def match_expression(word: str) -> str:
+    """What to look for in a word index for *word*: all the words that it is taken apart into; nothing: it has none."""
+    pieces = [match[0].lower() for match in _PIECE.finditer(without_surrogates(word).removesuffix("'s"))]
+    wanted = (each for piece in pieces for each in (_pairs(piece) if _UNSPACED.search(piece) else [piece]))
+    return " AND ".join(f'"{each[:MAX_WORD_CHARS]}"' for each in wanted)
+
+
+def _pairs(word: str) -> Iterator[str]:
+    """The pairs of neighbouring characters of *word*, or its only one."""
+    yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 
 def line_label(line: str) -> str | None:

@@ -39,8 +39,10 @@ LOAD_ROWS = 4_096
 """Vectors read from the file at a time."""
 MAX_ROWS = 4_096
 """Rows of units held; whoever asks again asks about the same."""
-LOAD_FACTS = 16_384
-"""Rows of facts read from the file at a time."""
+COMPACT_AFTER_ROWS = 500
+"""Rows put in out of order leave their pages half empty; so many of them are worth writing the file anew."""
+PAGE_BYTES = 16_384
+"""Of a chunk and its vector hardly two have room in one of the usual pages, and the rest of it is wasted."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -96,6 +98,15 @@ class DerivedFile:
             if self._database is not None and _stamp(self.path) != self._stamp:
                 _log.info("memory index was removed and is made again", extra={"path": str(self.path)})
                 self._let_go()
+
+    def compact_once_level(self, changed: int) -> None:
+        """After *changed* rows came or went: where those are many, have the file as small as what it holds.
+
+        Another program that reads it just then is no reason to fail: the next time will do.
+        """
+        if changed >= COMPACT_AFTER_ROWS:
+            with contextlib.suppress(IndexUnavailable), self._troubles() as database:
+                database.compact()
 
     def flush_deleted(self, word_table: str) -> None:
         """Leave nothing of removed rows in the file: a table of words keeps them until it is merged."""
@@ -163,7 +174,12 @@ class DerivedFile:
             keep_out_of_git(self.path.parent)
         steps = [Migration("tables", self._make)]
         database = Database(
-            self.path, steps, error=IndexUnavailable, synchronous="NORMAL", busy_timeout_s=BUSY_TIMEOUT_S
+            self.path,
+            steps,
+            error=IndexUnavailable,
+            synchronous="NORMAL",
+            busy_timeout_s=BUSY_TIMEOUT_S,
+            page_bytes=PAGE_BYTES,
         )
         database.write("PRAGMA secure_delete=ON")  # what leaves the index leaves its file
         return database
@@ -321,63 +337,14 @@ class Vectors:
         return scores
 
 
-class FactColumns:
-    """What is known of units without reading them, as arrays in the order of their numbers; read from any thread.
-
-    A row begins with its unit's number. A change makes new arrays, so that whoever reads goes on with the old ones.
-    """
-
-    def __init__(self, **columns: str) -> None:
-        self._types = np.dtype([("unit", "i8"), *columns.items()])
-        self._lock = threading.Lock()
-        self._held: tuple[Numbers, NDArray[np.void]] = self._in_order([])
-
-    def __len__(self) -> int:
-        return len(self._held[0])
-
-    def ids(self) -> Numbers:
-        """The numbers of the units, in order."""
-        return self._held[0]
-
-    def of(self, units: Numbers) -> NDArray[np.void]:
-        """The rows of those of *units*, which are in order, that are known."""
-        numbers, rows = self._held
-        if not len(numbers):
-            return rows
-        places = np.searchsorted(numbers, units).clip(0, len(numbers) - 1)
-        found: NDArray[np.void] = rows[places[numbers[places] == units]]
-        return found
-
-    def clear(self) -> None:
-        with self._lock:
-            self._held = self._in_order([])
-
-    def change(self, dropped: Iterable[int], added: Sequence[Row]) -> None:
-        """Take units away and put others in; one that is known gets its new row."""
-        with self._lock:
-            numbers, rows = self._held
-            new = self._in_order(added)
-            gone = np.concatenate((np.fromiter(dropped, dtype=np.int64), new[0]))
-            kept = rows[~np.isin(numbers, gone)] if len(gone) and len(numbers) else rows
-            together = np.concatenate((kept, new[1]))
-            together = together[np.argsort(together["unit"], kind="stable")]
-            self._held = np.ascontiguousarray(together["unit"]), together
-
-    def _in_order(self, rows: Sequence[Row]) -> tuple[Numbers, NDArray[np.void]]:
-        made = np.array([*rows], dtype=self._types)
-        made = made[np.argsort(made["unit"], kind="stable")]
-        return np.ascontiguousarray(made["unit"]), made
-
-
 class RowCache:
     """Rows of units as the file holds them, read once as long as it stays as it is. Safe to use from any thread.
 
-    *select* gives the number of a unit first and takes the numbers as one JSON array.
+    *read* gives the rows of the units it is given; each begins with its number.
     """
 
-    def __init__(self, file: DerivedFile, select: str) -> None:
-        self._file = file
-        self._select = select
+    def __init__(self, read: Callable[[list[int]], Iterable[Row]]) -> None:
+        self._read = read
         self._lock = threading.Lock()
         self._level: object = None
         self._rows: dict[int, Row | None] = {}
@@ -391,27 +358,9 @@ class RowCache:
             rows = self._rows
         missing = [unit for unit in wanted if unit not in rows]
         if missing:
-            found = {row[0]: row for row in self._file.read(self._select, (json.dumps(missing),))}
+            found = {row[0]: row for row in self._read(missing)}
             rows.update((unit, found.get(unit)) for unit in missing)
         return {unit: row for unit in wanted if (row := rows.get(unit)) is not None}
-
-
-class Codes:
-    """Texts and the like under small numbers, given once and for good."""
-
-    def __init__(self) -> None:
-        self._codes: dict[object, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def put(self, value: object) -> int:
-        """The number of *value*, a new one where it has none."""
-        return self._codes.setdefault(value, len(self._codes))
-
-    def of(self, values: Iterable[object]) -> list[int]:
-        """The numbers of those of *values* that have one."""
-        return [self._codes[value] for value in values if value in self._codes]
 
 
 def sync_vectors(

@@ -6,38 +6,44 @@ of them, and the others draw the vector of the whole away from it.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.memory.index.chunking import split_sentences
+from familiar_connect.memory.index.chunking import split_long, split_sentences
 from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope
-from familiar_connect.memory.index.query import content_words, to_fts_text
+from familiar_connect.memory.index.query import content_words, words_to_index
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, unit_number, weigh_named
 from familiar_connect.memory.index.storage import (
     BLOCK_ROWS,
-    LOAD_FACTS,
     LOAD_ROWS,
     OPENED_ROWS,
-    Codes,
     DerivedFile,
-    FactColumns,
     IndexUnavailable,
     Numbers,
     Vector,
     Vectors,
     read_ids,
 )
-from familiar_connect.memory.index.vectors.blobs import from_byte_blobs
-from familiar_connect.memory.index.vectors.word_vectors import WordVectors
+from familiar_connect.memory.index.vectors import terms
+from familiar_connect.memory.index.vectors.blobs import from_small_blobs
+from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
+from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, word_table
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
 """After this long a silence the next thing said in a channel begins another conversation."""
 MAX_STRETCH = 200
+PIECE_CHARS = 1_200
+"""A longer turn is several units: a page has more than one thing to say."""
+DAY_S = 86_400
 SENTENCE_BITS = 3
 MAX_SENTENCES = 1 << SENTENCE_BITS
 """Sentences of one unit that have vectors."""
@@ -47,27 +53,50 @@ SENTENCES_HELD = 100_000
 """Sentences with vectors (40 MB at 384 numbers each), the newest."""
 SENTENCES_OF = 600
 """Units, the nearest as a whole, whose sentences are looked at for one question."""
+_MOST_COUNTED = 1 << 16
+"""Words of a unit that are told apart by their number."""
 STATE = "SELECT last_turn_id, turns_seen, units, stretches, (SELECT value FROM meta WHERE key = 'revised') FROM totals"
 """Another row after every change to the units."""
 READ_FACTS = (
-    "SELECT id, turn_id, channel_id, speaker, said_at, word_count, asks FROM units WHERE id > ? ORDER BY id LIMIT ?"
+    "SELECT u.id, u.turn_id, c.channel_id, s.key, u.said_at, u.word_count, u.asks FROM units u"
+    " CROSS JOIN channels c ON c.id = u.channel CROSS JOIN speakers s ON s.id = u.speaker"
+    " WHERE u.id > ? ORDER BY u.id LIMIT ?"
 )
+READ_UNITS = (
+    "SELECT u.id, u.turn_id, c.channel_id, u.piece, u.mark FROM units u CROSS JOIN channels c ON c.id = u.channel"
+    " WHERE u.id IN (SELECT value FROM json_each(?)) ORDER BY u.id"
+)
+READ_SAID = (
+    "SELECT id, CASE WHEN role = 'assistant' THEN COALESCE(view, content) ELSE content END FROM turns"
+    " WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))"
+)
+"""The actual words of turns."""
+
+
+class NewUnit(NamedTuple):
+    """A piece of what was said, by its place among the pieces, under the number it gets."""
+
+    number: int
+    said: HistoryTurn
+    piece: int
+    text: str
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
     for statement in (
-        "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, channel_id INTEGER, speaker TEXT,"
-        " said_at REAL, word_count INTEGER, asks INTEGER, text TEXT)",
-        "CREATE INDEX units_by_time ON units (said_at)",
+        # What was said stands in the history; here are the numbers of its words, and a mark that shows an edit.
+        "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, piece INTEGER, channel INTEGER, speaker INTEGER,"
+        " said_at REAL, word_count INTEGER, asks INTEGER, mark INTEGER, words BLOB)",
         "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
         "CREATE TABLE sentence_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        *WordVectors.TABLES,
-        "CREATE TABLE speakers (key TEXT PRIMARY KEY, names TEXT)",
+        terms.TABLE,
+        "CREATE TABLE channels (id INTEGER PRIMARY KEY, channel_id INTEGER UNIQUE)",
+        "CREATE TABLE speakers (id INTEGER PRIMARY KEY, key TEXT UNIQUE, names TEXT)",
         "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
         "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER,"
-        " turns_seen INTEGER, units INTEGER, stretches INTEGER)",
-        "INSERT INTO totals VALUES (1, 0, 0, 0, 0)",
-        "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+        " turns_seen INTEGER, units INTEGER, stretches INTEGER, last_term INTEGER)",
+        "INSERT INTO totals VALUES (1, 0, 0, 0, 0, 0)",
+        word_table("words"),
     ):
         connection.execute(statement)
 
@@ -119,6 +148,27 @@ class TurnFacts:
         found = dict(zip(rows["unit"].tolist(), rows["turn"].tolist(), strict=True))
         return {unit: found[unit] for unit in units if unit in found}
 
+    def between(self, start: float, end: float, limit: int) -> Numbers:
+        """Units said in a stretch of time, newest first."""
+        self.catch_up()
+        return self._columns.between(start, end, limit)
+
+    def as_long_on(self, days_and_counts: Iterable[tuple[int, int]], long_from: int, limit: int) -> list[int]:
+        """Units said within a day of a day and with as many words as stand beside it, or so many that it is long."""
+        self.catch_up()
+        wanted = np.array(sorted(set(days_and_counts)), dtype=np.int64).reshape(-1, 2)
+        if not len(wanted):
+            return []
+        days = wanted[:, 0]
+        rows = self._columns.of_time((int(days.min()) - 1) * DAY_S, (int(days.max()) + 2) * DAY_S)
+        day, words = np.floor(rows["said_at"] / DAY_S).astype(np.int64), rows["words"].astype(np.int64)
+        around = np.concatenate([days - 1, days, days + 1])
+        pairs = around * _MOST_COUNTED + np.tile(wanted[:, 1], 3).clip(0, _MOST_COUNTED - 1)
+        fits = np.isin(day * _MOST_COUNTED + words.clip(0, _MOST_COUNTED - 1), pairs)
+        fits |= (words >= long_from) & np.isin(day, around)
+        found: list[int] = rows["unit"][fits][:limit].tolist()
+        return found
+
     def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str], first: Iterable[str]) -> UnitFacts:
         """The facts of *units* but those that the prompt holds already.
 
@@ -145,32 +195,71 @@ class TurnFacts:
         return (unit, turn_id, self._codes.put(("channel", channel_id)), self._codes.put(speaker), *rest)
 
 
-def insert_unit(connection: sqlite3.Connection, unit: int, said: HistoryTurn, text: str) -> Row:
-    """One piece of what was said, under its number; what `TurnFacts` holds of it."""
-    facts = (
-        unit,
-        said.id,
-        said.channel_id,
-        said.author.canonical_key if said.author else "",
-        said.timestamp.timestamp(),
-        sum(1 for _ in content_words(text)),
-        text.rstrip().endswith("?"),
-    )
-    connection.execute("INSERT INTO units VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*facts, text))
-    connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(text)))
-    return facts
+class UnitTexts:
+    """The words of units, which only the history holds."""
+
+    def __init__(self, file: DerivedFile, history: HistoryStore, familiar_id: str) -> None:
+        self._file = file
+        self._history = history
+        self._familiar_id = familiar_id
+
+    def read(self, units: Sequence[int]) -> list[Row]:
+        """`unit, turn_id, channel_id, text` of those of *units* that still read as they were taken in."""
+        rows = self._file.read(READ_UNITS, (json.dumps(list(units)),))
+        turns = json.dumps(sorted({row[1] for row in rows}))
+        said: dict[int, str] = dict(self._history.database.read(READ_SAID, (self._familiar_id, turns)))
+        found: list[Row] = []
+        for unit, turn_id, channel_id, piece, mark in rows:
+            text = piece_marked(said.get(turn_id, ""), piece, mark)
+            if text is not None:
+                found.append((unit, turn_id, channel_id, text))
+        return found
 
 
-def delete_units(connection: sqlite3.Connection, gone: Sequence[tuple[int, str]]) -> None:
-    """Remove units, each given with the text it was taken in with."""
+def mark_text(text: str) -> int:
+    """A number that is another one for almost any other text."""
+    number = crc32(text.encode("utf-8", "replace"))
+    return number - (1 << 32) if number >> 31 else number  # signed, it takes four bytes
+
+
+def piece_marked(said: str, piece: int, mark: int) -> str | None:
+    """The text of a unit that has its place and mark, as it stands in what was *said*; None: that was edited since.
+
+    An edit that made a turn longer left it as many units: the last of them holds all the rest.
+    """
+    pieces = split_long(said, PIECE_CHARS)[piece:]
+    return next((text for text in (*pieces[:1], "".join(pieces)) if mark_text(text) == mark), None)
+
+
+def insert_units(connection: sqlite3.Connection, units: Sequence[NewUnit]) -> list[Row]:
+    """Pieces of what was said, whose speakers are in already; what `TurnFacts` holds of them."""
+    words = {unit.number: words_to_index(unit.text) for unit in units}
+    kept = terms.number_words(connection, words)
+    found: list[Row] = []
+    for unit, said, piece, text in units:
+        speaker = said.author.canonical_key if said.author else ""
+        moment, count = said.timestamp.timestamp(), sum(1 for _ in content_words(text))
+        asks = text.rstrip().endswith("?")
+        connection.execute("INSERT OR IGNORE INTO channels (channel_id) VALUES (?)", (said.channel_id,))
+        connection.execute(
+            "INSERT INTO units VALUES (?, ?, ?, (SELECT id FROM channels WHERE channel_id = ?),"
+            " (SELECT id FROM speakers WHERE key = ?), ?, ?, ?, ?, ?)",
+            (unit, said.id, piece, said.channel_id, speaker, moment, count, asks, mark_text(text), kept[unit]),
+        )
+        found.append((unit, said.id, said.channel_id, speaker, moment, count, asks))
+    insert_words(connection, "words", words.items())
+    return found
+
+
+def delete_units(connection: sqlite3.Connection, gone: Sequence[int]) -> None:
+    """Remove units; words that nobody else said stay until `drop_unheld`."""
+    select = "SELECT id, words FROM units WHERE id IN (SELECT value FROM json_each(?))"
+    kept = connection.execute(select, (json.dumps(list(gone)),)).fetchall()
+    delete_words(connection, "words", terms.release_words(connection, kept).items())
+    for table in ("units", "vectors"):
+        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit in gone])
     connection.executemany(
-        "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
-        [(unit, to_fts_text(text)) for unit, text in gone],
-    )
-    for table in ("units", "vectors", "unit_words"):
-        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit, _ in gone])
-    connection.executemany(
-        "DELETE FROM sentence_vectors WHERE id >= ? AND id < ?", [_sentence_range(unit) for unit, _ in gone]
+        "DELETE FROM sentence_vectors WHERE id >= ? AND id < ?", [_sentence_range(unit) for unit in gone]
     )
     connection.execute("UPDATE totals SET units = units - ?", (len(gone),))
 
@@ -217,7 +306,7 @@ class SentenceVectors(Vectors):
             first, last = int(missing[start]), int(missing[start : start + LOAD_ROWS][-1])
             select = "SELECT id, vector FROM sentence_vectors WHERE id BETWEEN ? AND ?"
             rows = self._file.read(select, (first, last))
-            self.put([row[0] for row in rows], from_byte_blobs([row[1] for row in rows], self.dim))
+            self.put([row[0] for row in rows], from_small_blobs([row[1] for row in rows], self.dim))
 
     def drop_units(self, units: Sequence[int]) -> None:
         """Take away the sentences of *units*."""
@@ -264,7 +353,7 @@ class SentenceVectors(Vectors):
         return np.asarray(found * self._steps[places])
 
 
-def embed_units(model: EmbeddingModel, rows: Sequence[Row]) -> tuple[Vector, list[int], Vector]:
+def embed_units(model: EmbeddingModel, rows: Sequence[tuple[int, str]]) -> tuple[Vector, list[int], Vector]:
     """Vectors of the texts in *rows*, which are `unit, text`, and the numbers and vectors of their sentences."""
     numbers: list[int] = []
     texts: list[str] = []

@@ -25,7 +25,7 @@ from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.query import author_names, to_fts_text, word_counts
+from familiar_connect.memory.index.query import author_names, word_counts
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -34,40 +34,43 @@ from familiar_connect.memory.index.storage import (
     Vector,
     Vectors,
     read_ids,
-    read_joined_ids,
     sync_vectors,
 )
-from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import (
+    DAY_S,
+    PIECE_CHARS,
     SENTENCE_BITS,
+    NewUnit,
     SentenceVectors,
     TurnFacts,
+    UnitTexts,
     create_tables,
     delete_units,
     embed_units,
-    insert_unit,
+    insert_units,
     is_in_prompt,
+    mark_text,
     next_unit_number,
     read_state,
 )
-from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
+from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
+from familiar_connect.memory.index.vectors.terms import drop_unheld
+from familiar_connect.memory.index.vectors.word_index import read_postings
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
-from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "4"
+VERSION = "5"
 """Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
-PIECE_CHARS = 1_200
-"""A longer turn is several units: a page has more than one thing to say."""
 WITH_NEIGHBOURS = 24
 """Of so many hits, the first, what stands beside them is looked up: prompts show it of fewer."""
+VECTOR_BITS: Bits = 2
+"""Of each number of a vector. With one, a point less was found in the dialogues of `benchmarks.recall`."""
 READ_TURNS = 500
 EMBED_BATCH = 32
-READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
-DAY_S = 86_400.0
 MOST_REPEATED = 500
 """Turns that are compared with passages of files that may repeat them."""
 LONG_TURN_WORDS = 25
@@ -114,7 +117,8 @@ class TurnIndex:
         self._sentences = SentenceVectors(self._file, dim)
         self.words = WordVectors(self._file, dim)
         self._facts = TurnFacts(self._file)
-        self._rows = RowCache(self._file, READ_UNITS)
+        self._texts = UnitTexts(self._file, history, familiar_id)
+        self._rows = RowCache(self._texts.read)
         self._loaded = (0, 0)
 
     def sync(
@@ -140,8 +144,8 @@ class TurnIndex:
             if words_progress is not None:
                 words_progress(taken, max(taken, total))
         self._load()
-        if model is not None:
-            self._embed_newest(model, go_on, progress)
+        embedded = self._embed_newest(model, go_on, progress) if model is not None else 0
+        self._file.compact_once_level(taken + embedded)
         return taken
 
     def follow_withdrawals(self) -> None:
@@ -182,20 +186,11 @@ class TurnIndex:
 
     def postings(self, word: str) -> Numbers:
         """The newest units that hold *word*."""
-        phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        return read_joined_ids(
-            self._file,
-            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
-            (f'"{phrase}"', MAX_POSTINGS),
-        )
+        return read_postings(self._file, "words", word, MAX_POSTINGS)
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Units said in a stretch of time, newest first."""
-        return read_ids(
-            self._file,
-            "SELECT id FROM units WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
-            (start, end, limit),
-        )
+        return self._facts.between(start, end, limit)
 
     def facts(
         self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str] = frozenset()
@@ -208,7 +203,7 @@ class TurnIndex:
         return self._facts.of(units, scope, called, self._speakers_called(first_named) or called)
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
-        """The key and the text of each of *units* that may be told, as they were taken in."""
+        """The key and the text of each of *units* that may be told, and still reads as it was taken in."""
         turns = self._facts.turns_of(units)
         told = self._tellable(turns.values(), scope)
         wanted = [unit for unit, turn_id in turns.items() if told is None or turn_id in told]
@@ -220,23 +215,8 @@ class TurnIndex:
 
         They were said within a day of it and have as many words, or so many that a file may cut them.
         """
-        wanted = {(moment // DAY_S, count) for text, moment in passages for count in word_counts(text)}
-        rows = self._file.read(
-            "SELECT DISTINCT units.id, units.said_at, word_count FROM json_each(?) AS day CROSS JOIN units"
-            " ON units.said_at >= (day.value - 1) * 86400 AND units.said_at < (day.value + 2) * 86400"
-            " WHERE word_count >= ? OR word_count IN (SELECT value FROM json_each(?)) LIMIT ?",
-            (
-                json.dumps(sorted({day for day, _ in wanted})),
-                LONG_TURN_WORDS,
-                json.dumps(sorted({count for _, count in wanted})),
-                MOST_REPEATED,
-            ),
-        )
-        units = [
-            unit
-            for unit, said_at, count in rows
-            if count >= LONG_TURN_WORDS or any((said_at // DAY_S + step, count) in wanted for step in (-1, 0, 1))
-        ]
+        wanted = ((int(moment // DAY_S), count) for text, moment in passages for count in word_counts(text))
+        units = self._facts.as_long_on(wanted, LONG_TURN_WORDS, MOST_REPEATED)
         return [text for _, text in self.tellable_texts(units, scope).values()] if units else []
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
@@ -328,16 +308,17 @@ class TurnIndex:
 
     def _take_in(self) -> int:
         """The next few hundred turns, by their words."""
-        added: list[Row] = []
         with self._file.transaction() as connection:
             before = read_state(connection)
             rows = self._history.database.read(
                 f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (self._familiar_id, before[0], READ_TURNS),
             )
+            units: list[NewUnit] = []
             for said in map(turn_from_row, rows):
                 if self._may_hold(said):
-                    added += self._add(connection, said)
+                    units += self._add(connection, said)
+            added = insert_units(connection, units)
             if rows:
                 connection.execute(
                     "UPDATE totals SET last_turn_id = ?, turns_seen = turns_seen + ?", (rows[-1][0], len(rows))
@@ -346,16 +327,17 @@ class TurnIndex:
         self._facts.follow(before, after, (), added)
         return len(rows)
 
-    def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> list[Row]:
-        """Put *said* in; what `TurnFacts` holds of its units."""
+    def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> list[NewUnit]:
+        """The units of *said*, under new numbers; whose words they are is noted."""
         key = said.author.canonical_key if said.author else ""
         names = author_names(said.author) if said.author else self._own_name.lower()
         connection.execute(
-            "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
+            "INSERT INTO speakers (key, names) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names",
+            (key, names),
         )
         return [
-            insert_unit(connection, next_unit_number(connection, said), said, text)
-            for text in split_long(said.actual_words, PIECE_CHARS)
+            NewUnit(next_unit_number(connection, said), said, piece, text)
+            for piece, text in enumerate(split_long(said.actual_words, PIECE_CHARS))
         ]
 
     def _may_hold(self, said: HistoryTurn) -> bool:
@@ -363,44 +345,48 @@ class TurnIndex:
 
     def _embed_newest(
         self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None
-    ) -> None:
+    ) -> int:
+        """Give the newest units their vectors; how many had none."""
         newest = self._facts.ids()[-self._newest :]
         self._drop_vectors_before(int(newest[0]) if len(newest) == self._newest else 0)
         missing = np.setdiff1d(newest, self.vectors.ids(), assume_unique=True)[::-1].tolist()
         for start in range(0, len(missing), EMBED_BATCH):
             if not go_on():
-                return
-            rows = self._file.read(
-                "SELECT id, text FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
-                (json.dumps(missing[start : start + EMBED_BATCH]),),
-            )
-            rows.reverse()  # in the order of their numbers they fill the pages of the file
-            vectors, sentences, sentence_vectors = embed_units(model, rows)
-            words = self.words.embed_new(model, rows)
-            with self._file.transaction() as connection:
-                connection.executemany(
-                    "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
-                    [(unit, to_byte_blob(vector)) for (unit, _), vector in zip(rows, vectors, strict=True)],
-                )
-                connection.executemany(
-                    "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?)",
-                    [(number, to_byte_blob(row)) for number, row in zip(sentences, sentence_vectors, strict=True)],
-                )
-                self.words.insert(connection, words)
-            self.words.hold(words)
-            self.vectors.put([unit for unit, _ in rows], vectors)
-            self._sentences.put(sentences, sentence_vectors)
-            self._sentences.trim()
+                return start
+            self._embed_batch(model, missing[start : start + EMBED_BATCH])
             if progress is not None:
                 progress(min(start + EMBED_BATCH, len(missing)), len(missing))
+        return len(missing)
+
+    def _embed_batch(self, model: EmbeddingModel, units: list[int]) -> None:
+        """What is held in memory is what was stored, so that a later start finds the same."""
+        texts = {unit: text for unit, _, _, text in self._texts.read(units)}
+        select = "SELECT id, words FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        kept = [row for row in self._file.read(select, (json.dumps(units),)) if row[0] in texts]
+        if not kept:
+            return
+        vectors, sentences, sentence_vectors = embed_units(model, [(unit, texts[unit]) for unit, _ in kept])
+        words = self.words.embed_new(model, [(unit, texts[unit], numbers) for unit, numbers in kept])
+        whole, parts = to_small_blobs(vectors, VECTOR_BITS), to_small_blobs(sentence_vectors, VECTOR_BITS)
+        numbers = [unit for unit, _ in kept]
+        with self._file.transaction() as connection:
+            for table, rows in (
+                ("vectors", zip(numbers, whole, strict=True)),
+                ("sentence_vectors", zip(sentences, parts, strict=True)),
+            ):
+                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)
+            self.words.insert(connection, words)
+        self.words.hold(words)
+        self.vectors.put(numbers, from_small_blobs(whole, self.vectors.dim))
+        self._sentences.put(sentences, from_small_blobs(parts, self.vectors.dim))
+        self._sentences.trim()
 
     def _drop_vectors_before(self, oldest: int) -> None:
         held = self.vectors.ids()
         old = held[held < oldest].tolist()
         if old:
             with self._file.transaction() as connection:
-                for table in ("vectors", "unit_words"):
-                    connection.execute(f"DELETE FROM {table} WHERE id < ?", (oldest,))
+                connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
                 connection.execute("DELETE FROM sentence_vectors WHERE id < ?", (oldest << SENTENCE_BITS,))
             self._drop(old)
 
@@ -422,7 +408,7 @@ class TurnIndex:
             self._clear()
         stored = read_ids(self._file, "SELECT id FROM vectors")
         select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
-        sync_vectors(self.vectors, self._file, stored, select, from_byte_blobs)
+        sync_vectors(self.vectors, self._file, stored, select, from_small_blobs)
         self._sentences.load()
         self.words.load()
         self._loaded = version
@@ -437,15 +423,15 @@ class TurnIndex:
             return
         rows = self._history.database.read("SELECT id FROM turns WHERE familiar_id = ?", (self._familiar_id,))
         there = {row[0] for row in rows}
-        units = self._file.read("SELECT id, turn_id, text FROM units")
-        gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
+        gone = [unit for unit, turn_id in self._file.read("SELECT id, turn_id FROM units") if turn_id not in there]
         with self._file.transaction() as connection:
             before = read_state(connection)
             delete_units(connection, gone)
+            drop_unheld(connection)
             connection.execute("UPDATE totals SET turns_seen = ?", (held,))
             after = read_state(connection)
-        self._facts.follow(before, after, [unit for unit, _ in gone], ())
-        self._drop([unit for unit, _ in gone])
+        self._facts.follow(before, after, gone, ())
+        self._drop(gone)
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
     def _follow_the_revised(self) -> None:
@@ -458,39 +444,40 @@ class TurnIndex:
         with self._file.transaction() as connection:
             before = read_state(connection)
             turns = {each.id: each for each in read_edited_turns(self._history, self._familiar_id, before[0])}
-            held: dict[int, list[tuple[int, str]]] = {turn_id: [] for turn_id in turns}
-            for unit, turn_id, text in connection.execute(
-                "SELECT id, turn_id, text FROM units WHERE turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            held: dict[int, list[tuple[int, int]]] = {turn_id: [] for turn_id in turns}
+            for unit, turn_id, mark_held in connection.execute(
+                "SELECT id, turn_id, mark FROM units WHERE turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
                 (json.dumps(list(turns)),),
             ):
-                held[turn_id].append((unit, text))
+                held[turn_id].append((unit, mark_held))
             for turn_id, said in turns.items():
                 added += self._take_anew(connection, said, held[turn_id], changed)
+            drop_unheld(connection)
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('revised', ?)", (mark,))
             after = read_state(connection)
         self._facts.follow(before, after, changed, added)
         self._drop(changed)
 
     def _take_anew(
-        self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]], changed: list[int]
+        self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, int]], changed: list[int]
     ) -> list[Row]:
-        """Put *said* in the place of what is *held* of it, whose units join *changed* where their words are others now.
+        """Put *said* in the place of what is *held* of it, by marks; units whose words are others now join *changed*.
 
         Returns what `TurnFacts` holds of the new ones.
         """
         wanted = split_long(said.actual_words, PIECE_CHARS) if self._may_hold(said) else []
-        if [text for _, text in held] == wanted:
+        texts = [*wanted[: len(held) - 1], "".join(wanted[len(held) - 1 :])] if held else wanted
+        texts = [text for text in texts if text]
+        if [mark for _, mark in held] == [mark_text(text) for text in texts]:
             return []
         if not held:
-            return self._add(connection, said)
-        delete_units(connection, held)
-        changed += [unit for unit, _ in held]
-        texts = [*wanted[: len(held) - 1], "".join(wanted[len(held) - 1 :])]
-        added: list[Row] = []
-        for (unit, _), text in zip(held, filter(None, texts), strict=False):
-            added.append(insert_unit(connection, unit, said, text))
-            connection.execute("UPDATE totals SET units = units + 1")
-        return added
+            return insert_units(connection, self._add(connection, said))
+        gone = [unit for unit, _ in held]
+        delete_units(connection, gone)
+        changed += gone
+        units = [NewUnit(unit, said, piece, text) for piece, (unit, text) in enumerate(zip(gone, texts, strict=False))]
+        connection.execute("UPDATE totals SET units = units + ?", (len(units),))
+        return insert_units(connection, units)
 
 
 def _key(turn_id: int, unit: int) -> str:

@@ -1,38 +1,33 @@
 """Vectors of single words: which words of what was said mean nearly the same as those of a question.
 
 A question asks for an instrument and somebody spoke of a cello. The vector of a whole turn tells that only where the
-turn says little else; word by word it shows in any turn. Each word is embedded once, when it is first met, and kept
-under a number made from it: the words themselves are nowhere stored.
+turn says little else; word by word it shows in any turn. Each word is embedded once, when it is first met, and its
+vector stays with it in the vocabulary of the index.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from familiar_connect.memory.index.protocols import EmbeddingModel
-from familiar_connect.memory.index.query import content_words
+from familiar_connect.memory.index.query import words_to_index
 from familiar_connect.memory.index.ranking import FADES, REACH, Floats, measure_rarity, merge_numbers
-from familiar_connect.memory.index.storage import (
-    LOAD_ROWS,
-    DerivedFile,
-    Numbers,
-    Vector,
-    Vectors,
-    read_ids,
-)
-from familiar_connect.memory.index.vectors.blobs import from_byte_blobs, to_byte_blob
-from familiar_connect.support.sqlite import Row
+from familiar_connect.memory.index.storage import DerivedFile, Numbers, Vector, Vectors, read_ids
+from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
+from familiar_connect.memory.index.vectors.terms import unpack_numbers
+from familiar_connect.support.text import without_surrogates
 
 MAX_WORDS = 30_000
 """Words with vectors (12 MB at 384 numbers each); those met first."""
-MAX_WORD_CHARS = 40
+VECTOR_BITS: Bits = 1
+"""Of each number of a vector. With two, no more was found."""
 WORDS_OF_UNIT = 24
 """Words of one unit that are looked at, the first that say something."""
 LEAST_LIKENESS = 0.3
@@ -47,17 +42,13 @@ class NewWords:
     """The words of new units, and vectors for those that had none."""
 
     of_units: dict[int, bytes]
+    words: list[str]
     numbers: list[int]
-    vectors: Vector
+    blobs: list[bytes]
 
 
 class WordVectors(Vectors):
     """The words of one index by their meaning, and which unit holds which. Safe to use from any thread."""
-
-    TABLES = (
-        "CREATE TABLE word_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        "CREATE TABLE unit_words (id INTEGER PRIMARY KEY, words BLOB)",
-    )
 
     def __init__(self, file: DerivedFile, dim: int) -> None:
         super().__init__(dim)
@@ -70,37 +61,38 @@ class WordVectors(Vectors):
     def load(self) -> None:
         """Hold what the file holds, and no others."""
         self._of_units, self._holding = {}, Counter()
-        self._note(dict(self._file.read("SELECT id, words FROM unit_words")))
-        stored, held = read_ids(self._file, "SELECT id FROM word_vectors"), self.ids()
+        rows = self._file.read("SELECT v.id, u.words FROM vectors v CROSS JOIN units u ON u.id = v.id")
+        self._note({unit: _first_numbers(unpack_numbers(words)) for unit, words in rows})
+        stored, held = read_ids(self._file, "SELECT id FROM terms WHERE vector IS NOT NULL"), self.ids()
         self.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
-        missing = np.setdiff1d(stored, held, assume_unique=True)
-        for start in range(0, len(missing), LOAD_ROWS):
-            first, last = int(missing[start]), int(missing[start : start + LOAD_ROWS][-1])
-            rows = self._file.read("SELECT id, vector FROM word_vectors WHERE id BETWEEN ? AND ?", (first, last))
-            self.put([row[0] for row in rows], from_byte_blobs([row[1] for row in rows], self.dim))
+        missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
+        if missing:
+            select = "SELECT id, vector FROM terms WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+            rows = self._file.read(select, (json.dumps(missing),))
+            self.put([row[0] for row in rows], from_small_blobs([row[1] for row in rows], self.dim))
 
-    def embed_new(self, model: EmbeddingModel, rows: Sequence[Row]) -> NewWords:
-        """The words of the units in *rows*, which are `unit, text`, with vectors for those that have none."""
-        words = {unit: _telling_words(text) for unit, text in rows}
-        numbered = {_number(word): word for each in words.values() for word in each}
-        numbers = np.array(sorted(numbered), dtype=np.int64)
+    def embed_new(self, model: EmbeddingModel, units: Sequence[tuple[int, str, bytes]]) -> NewWords:
+        """The words of *units*, each given with its text and the numbers it keeps; vectors for those that have none."""
+        of_units: dict[int, bytes] = {}
+        numbered: dict[int, str] = {}
+        for unit, text, kept in units:
+            numbers = unpack_numbers(kept)
+            numbered |= zip(numbers[:WORDS_OF_UNIT], words_to_index(text), strict=False)
+            of_units[unit] = _first_numbers(numbers)
+        wanted = np.array(sorted(numbered), dtype=np.int64)
         with self._lock:
-            new = numbers[self._places(numbers) < 0][: max(0, MAX_WORDS - len(self))].tolist()
-        found = model.embed([numbered[number] for number in new]) if new else np.zeros((0, self.dim), np.float32)
-        of_units = {
-            unit: np.array([_number(word) for word in each], dtype="<u4").tobytes() for unit, each in words.items()
-        }
-        return NewWords(of_units, new, found)
+            new = wanted[self._places(wanted) < 0][: max(0, MAX_WORDS - len(self))].tolist()
+        words = [numbered[number] for number in new]
+        return NewWords(of_units, words, new, to_small_blobs(model.embed(words), VECTOR_BITS) if words else [])
 
     def insert(self, connection: sqlite3.Connection, new: NewWords) -> None:
         """Put *new* into the file, inside the caller's transaction."""
-        vectors = zip(new.numbers, map(to_byte_blob, new.vectors), strict=True)
-        connection.executemany("INSERT OR REPLACE INTO word_vectors VALUES (?, ?)", vectors)
-        connection.executemany("INSERT OR REPLACE INTO unit_words VALUES (?, ?)", new.of_units.items())
+        rows = zip(new.blobs, new.words, strict=True)
+        connection.executemany("UPDATE terms SET vector = ? WHERE word = ?", rows)
 
     def hold(self, new: NewWords) -> None:
         """Hold *new* too, once it is in the file."""
-        self.put(new.numbers, new.vectors)
+        self.put(new.numbers, from_small_blobs(new.blobs, self.dim))
         self.drop_units(new.of_units)
         self._note(new.of_units)
 
@@ -127,10 +119,15 @@ class WordVectors(Vectors):
 
     def vectors_of(self, words: Iterable[str]) -> dict[str, Vector]:
         """The vectors of those of *words* that were said."""
-        wanted = list(words)
+        numbers = self._numbers_of(words)
         with self._lock:
-            places = self._places(np.array([_number(word) for word in wanted], dtype=np.int64)).tolist()
-            return {word: self._opened([place])[0] for word, place in zip(wanted, places, strict=True) if place >= 0}
+            places = self._places(np.array(list(numbers.values()), dtype=np.int64)).tolist()
+            return {word: self._opened([place])[0] for word, place in zip(numbers, places, strict=True) if place >= 0}
+
+    def _numbers_of(self, words: Iterable[str]) -> dict[str, int]:
+        """The numbers of those of *words* that were said."""
+        select = "SELECT word, id FROM terms WHERE word IN (SELECT value FROM json_each(?))"
+        return dict(self._file.read(select, (json.dumps([without_surrogates(word) for word in words]),)))
 
     def score(self, asked: Mapping[str, Vector], units: Numbers) -> tuple[Floats, Floats]:
         """How far the words of a question are met by words like them in each of *units*, and there or right beside it.
@@ -149,7 +146,9 @@ class WordVectors(Vectors):
             some = lengths > 0
             met[some] = np.maximum.reduceat(like, (np.cumsum(lengths) - lengths)[some], axis=0)
         met = np.clip((met - LEAST_LIKENESS) / (1.0 - LEAST_LIKENESS), 0.0, 1.0)
-        weights = np.array([measure_rarity(self._holding[_number(word)], len(self._of_units)) for word in asked])
+        known = self._numbers_of(asked)
+        holding = [self._holding[known[word]] if word in known else 0 for word in asked]
+        weights = np.array([measure_rarity(count, len(self._of_units)) for count in holding])
         shares = weights / weights.sum()
         at = np.searchsorted(numbers, units)
         unknown = np.where(lengths[at] > 0, 0.0, np.nan)
@@ -183,15 +182,10 @@ def _best_in_reach(numbers: Numbers, met: Vector, units: Numbers) -> Vector:
     return best
 
 
-def _telling_words(text: str) -> list[str]:
-    """The first words of *text* that say something, each once."""
-    telling = dict.fromkeys(word for word in content_words(text) if len(word) <= MAX_WORD_CHARS)
-    return list(telling)[:WORDS_OF_UNIT]
+def _first_numbers(numbers: Sequence[int]) -> bytes:
+    """The first words of a unit, as they are held."""
+    return np.array(numbers[:WORDS_OF_UNIT], dtype="<u4").tobytes()
 
 
 def _numbers(words: bytes) -> Numbers:
     return np.frombuffer(words, dtype="<u4").astype(np.int64)
-
-
-def _number(word: str) -> int:
-    return crc32(word.encode("utf-8", "replace"))
