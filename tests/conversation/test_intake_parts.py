@@ -257,6 +257,21 @@ async def test_an_answer_is_owed_where_we_are_addressed_and_the_place_can_keep_i
     assert len(house.monitor.heard) == 6
 
 
+async def test_a_place_that_keeps_no_questions_owes_none(house: House) -> None:
+    """It says so itself: a group at home, where one sees who has not spoken."""
+
+    class Keeping(Here):
+        keeps_owed = True
+
+    class NotKeeping(Here):
+        keeps_owed = False
+
+    await house.hear("wren?", place=NotKeeping())
+    assert house.owed() == []
+    await house.hear("wren?", place=Keeping())
+    assert len(house.owed()) == 1
+
+
 async def test_what_is_refused_is_stored_settled_and_not_heard(tmp_path: Path) -> None:
     """The limits know who is asked for and that the owner's own doors always are; who may speak is charged."""
     limits = NotingLimits(BO)
