@@ -257,7 +257,7 @@ def test_single_braces_choose_between_what_commas_part() -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("{{user}} {{user}} {{/user}}", "{{user}} User {{/user}}"),
+        ("{{user}} {{user}} {{/user}}", "{{user}} Ada {{/user}}"),
         ("{{random::a}}x{{random::b}}y{{/random}}", "{{random::a}}xby{{/random}}"),
     ],
 )
