@@ -245,6 +245,16 @@ def test_what_was_gathered_with_the_owner_and_with_others_is_never_carried_over(
             assert not may_still_tell(place.here, owners, policy)
 
 
+def test_the_owners_place_stays_the_owners_as_long_as_the_same_person_is_answered() -> None:
+    """Whatever else of it changed: another channel, other servers."""
+    owners = next(place.here for place in PLACES if place.is_owners)
+    for policy in POLICIES:
+        assert may_still_tell(owners, replace(owners, channel_id=owners.channel_id + 1), policy)
+        assert may_still_tell(owners, replace(owners, servers=frozenset({77})), policy)
+        assert not may_still_tell(owners, replace(owners, speaker="discord:1"), policy)
+        assert not may_still_tell(replace(owners, speaker="discord:1"), owners, policy)
+
+
 def test_who_came_into_a_place_may_have_been_told_less_than_those_before() -> None:
     """The same place and rules, with one channel less that lets everybody in; and one that is only shared there."""
     for place in PLACES:

@@ -19,11 +19,11 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
-from familiar_connect.conversation.intake import Intake, IntakeResult
+from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
-from familiar_connect.errors import HistoryError
+from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
@@ -257,6 +257,21 @@ async def test_an_answer_is_owed_where_we_are_addressed_and_the_place_can_keep_i
     assert len(house.monitor.heard) == 6
 
 
+async def test_a_place_that_keeps_no_questions_owes_none(house: House) -> None:
+    """It says so itself: a group at home, where one sees who has not spoken."""
+
+    class Keeping(Here):
+        keeps_owed = True
+
+    class NotKeeping(Here):
+        keeps_owed = False
+
+    await house.hear("wren?", place=NotKeeping())
+    assert house.owed() == []
+    await house.hear("wren?", place=Keeping())
+    assert len(house.owed()) == 1
+
+
 async def test_what_is_refused_is_stored_settled_and_not_heard(tmp_path: Path) -> None:
     """The limits know who is asked for and that the owner's own doors always are; who may speak is charged."""
     limits = NotingLimits(BO)
@@ -487,6 +502,86 @@ async def test_a_question_of_an_earlier_run_is_answered_while_it_is_fresh(
     assert (count, heard) == (answered, [("well?", True, True, 1)] * answered)
     assert len(again.owed()) == answered
     again.history.close()
+
+
+@dataclass
+class TellingPlace(HereOnce):
+    """One where who asked can be told something, or not now, or never."""
+
+    fails: DeliveryError | None = None
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    async def tell_asker(self, asked: InboundMessage, text: str) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.told.append((asked.text, text))
+
+
+@pytest.mark.parametrize(
+    ("fails", "told", "owed"),
+    [
+        (None, [("well?", TOO_LATE)], 0),
+        (DeliveryError("not now", retryable=True), [], 1),
+        (DeliveryError("never", retryable=False), [], 0),
+    ],
+)
+async def test_who_asked_too_long_ago_is_told_so_once(
+    house: House, tmp_path: Path, fails: DeliveryError | None, told: list[tuple[str, str]], owed: int
+) -> None:
+    """Where that cannot be said now, the next start tries again; where it never can, nobody waits for it."""
+    again = await owe(house, tmp_path, {"text": "well?", "is_mention": True})
+    place = TellingPlace(fails=fails)
+    count = await again.intake.answer_owed(HERE, cast(Any, place), within_s=900, now=NOW + timedelta(hours=1))
+    await again.intake.wait_until_idle()
+
+    assert (count, place.told, len(again.owed()), again.monitor.heard) == (0, told, owed, [])
+    again.history.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"text": "wren?"}, ["wren?"]),
+        ({"text": "hi", "is_mention": True}, ["hi"]),
+        ({"text": "chatter"}, []),
+        ({"text": "wren?", "is_past": True}, []),
+    ],
+)
+async def test_who_spoke_to_us_is_told_that_it_was_not_stored_and_sees_no_path(
+    house: House, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], told: list[str]
+) -> None:
+    """A room is not told of others' chatter; a place without a way to tell one person gets the whole reason."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise HistoryError("/home/me/history.db is full")
+
+    monkeypatch.setattr(HistoryStore, "append_if_new", refuse)
+    place, failing, plain = TellingPlace(), TellingPlace(fails=DeliveryError("no", retryable=False)), Here()
+    for each in (place, failing, plain):
+        assert await house.hear(place=each, **more) is IntakeResult.not_stored
+
+    assert [text for text, _ in place.told] == told
+    assert all("/home" not in sentence for _, sentence in place.told)
+    assert place.notices == failing.notices == []
+    assert ["/home/me/history.db is full" in notice for notice in plain.notices] == [True]
+
+
+async def test_an_intake_without_labels_or_listeners_hears(tmp_path: Path) -> None:
+    """Both are extras."""
+    house = House(tmp_path)
+    bare = Intake(
+        familiar_id=WREN,
+        history=house.history,
+        channels=house.channels,
+        admission=house.intake._admission,
+        queue=cast(Any, house.queue),
+        monitor=cast(Any, house.monitor),
+        interrupt=house._interrupt,
+    )
+    assert await bare.receive(a_message(), cast(Any, Here())) is IntakeResult.considering
+    await bare.aclose()
+    await house.intake.aclose()
+    house.history.close()
 
 
 async def test_questions_nobody_may_answer_any_more_are_settled(house: House, tmp_path: Path) -> None:

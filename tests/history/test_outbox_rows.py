@@ -207,6 +207,20 @@ def test_a_question_heard_twice_waits_once_and_is_settled_with_others(run: Run) 
     assert run.history.outbox.take_owed(WREN, HERE) == [(turns[0].id, True)]
 
 
+def test_only_what_an_earlier_run_heard_in_that_chat_is_let_go(run: Run) -> None:
+    """Somebody goes on talking there; what they ask now is still owed."""
+    run.hear()
+    there, rooks = run.hear(channel_id=THERE), run.hear(familiar_id=ROOK)
+    run.start_again()
+    now = run.hear()
+    run.history.outbox.settle_earlier(WREN, HERE)
+    run.start_again()
+    outbox = run.history.outbox
+
+    assert outbox.take_owed(WREN, HERE) == [(now.id, True)]
+    assert (outbox.take_owed(WREN, THERE), outbox.take_owed(ROOK, HERE)) == ([(there.id, True)], [(rooks.id, True)])
+
+
 def test_recorded_ids_are_forgotten_after_a_day_and_questions_after_a_month(run: Run) -> None:
     """Not before, and never what is still to be posted."""
     recorded, waiting = a_reply("recorded"), a_reply("waiting")

@@ -52,6 +52,14 @@ def test_the_rest_stays_as_it_is(batch: Batch, line: str) -> None:
     assert attributed(batch, f"- {line}\n") == f"- {line}\n"
 
 
+def test_one_shared_word_is_enough_for_two_words_and_not_for_three(batch: Batch) -> None:
+    """Of a longer sentence it says too little."""
+    finder = SourceFinder(batch)
+
+    assert finder.sources("Cranes zebra")
+    assert finder.sources("Cranes zebra violin") == []
+
+
 def test_sentences_of_a_paragraph_are_told_apart(batch: Batch) -> None:
     """Only the sentence in question is marked."""
     text = "She moved to Lyon last week. She secretly hates ska music. I like her.\n"

@@ -254,6 +254,23 @@ def test_single_braces_choose_between_what_commas_part() -> None:
     assert roll_choices("{random: red , blue}", Fixed(0.9)) == "blue"
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("{{user}} {{user}} {{/user}}", "{{user}} Ada {{/user}}"),
+        ("{{random::a}}x{{random::b}}y{{/random}}", "{{random::a}}xby{{/random}}"),
+    ],
+)
+def test_an_end_that_fits_no_block_is_the_first_openings(text: str, left: str) -> None:
+    """Where there are more openings than ends: it takes no block, so both stay as they are, and the others count."""
+    assert expand(text, context(chance=0.5)).text == left
+
+
+def test_a_die_never_shows_more_than_its_sides() -> None:
+    """Not even where chance is as high as can be."""
+    assert [expand("{{roll:d6}}", context(chance=chance)).text for chance in (0.0, 0.999, 1.0)] == ["1", "6", "6"]
+
+
 def test_two_options_are_picked_both() -> None:
     """In one chat or another."""
     assert {substitute("{{pick::a::b}}", MacroContext(chat_id=chat)) for chat in "uvwxyz"} == {"a", "b"}

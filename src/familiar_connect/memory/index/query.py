@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from familiar_connect.identity import Author
-from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times
+from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, tells_number, tells_time
 from familiar_connect.memory.people import is_meant_as_name
 from familiar_connect.support.text import without_surrogates
 
@@ -182,6 +182,7 @@ def content_words(text: str) -> Iterator[str]:
             yield bare
 
 
+@lru_cache(maxsize=MAX_TAKEN_APART)
 def count_places_told(text: str) -> int:
     """How surely *text* names a place: by words with a capital in mid-sentence, and by what stands before them."""
     capitals = len(_IN_CAPITALS.findall(text))
@@ -296,3 +297,16 @@ def author_names(author: Author) -> str:
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
     return without_surrogates("\n".join(found))
+
+
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def find_time_and_number(text: str) -> tuple[bool, bool]:
+    """Whether *text* tells a time, and a number."""
+    words = plain_words(text)
+    return tells_time(text, words), tells_number(text, words)
+
+
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def find_times(text: str, said_at: float) -> tuple[TimeSpan, ...]:
+    """The stretches of time that *text* names, for whoever heard it then."""
+    return extract_times(text, datetime.fromtimestamp(said_at, UTC))[0]

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import lru_cache, partial
+from datetime import datetime
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -30,14 +30,14 @@ from familiar_connect.memory.index.protocols import (
     Source,
 )
 from familiar_connect.memory.index.query import (
-    MAX_TAKEN_APART,
     MOST_PLACES_TOLD,
     SearchQuery,
     concerns_speaker,
     count_places_told,
     find_first_named,
+    find_time_and_number,
+    find_times,
     parse_query,
-    plain_words,
 )
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
@@ -57,13 +57,7 @@ from familiar_connect.memory.index.ranking import (
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
 from familiar_connect.memory.index.storage import IndexClosed, IndexUnavailable, Numbers, Similarities, Vector, Vectors
-from familiar_connect.memory.index.time_expressions import (
-    TimeSpan,
-    extract_times,
-    share_in,
-    tells_number,
-    tells_time,
-)
+from familiar_connect.memory.index.time_expressions import share_in
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -423,13 +417,13 @@ class MemoryRetriever:
     def _told_by(self, text: str, said_at: float, question: SearchQuery) -> dict[str, float]:
         """What *text* adds because it tells a time, a number or a place that is asked for, or of the time named."""
         told: dict[str, float] = {}
-        if question.asks_where and (places := _places_told(text)):
+        if question.asks_where and (places := count_places_told(text)):
             told["tells a place"] = self._weights.tells_where * places / MOST_PLACES_TOLD
         if not (question.spans or question.asks_when or question.asks_number):
             return told
-        time, number = _tells(text)
+        time, number = find_time_and_number(text)
         if question.spans and time and said_at >= 0:
-            share = share_in(_times_told(text, said_at), question.spans)
+            share = share_in(find_times(text, said_at), question.spans)
             if share > 0:
                 told["tells of then"] = self._weights.tells_of_then * share
         if question.asks_when and time:
@@ -455,22 +449,6 @@ def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLooku
         return cosines
 
     return look_up
-
-
-@lru_cache(maxsize=MAX_TAKEN_APART)
-def _tells(text: str) -> tuple[bool, bool]:
-    """Whether *text* tells a time, and a number."""
-    words = plain_words(text)
-    return tells_time(text, words), tells_number(text, words)
-
-
-_places_told = lru_cache(maxsize=MAX_TAKEN_APART)(count_places_told)
-
-
-@lru_cache(maxsize=MAX_TAKEN_APART)
-def _times_told(text: str, said_at: float) -> tuple[TimeSpan, ...]:
-    """The stretches of time that *text* names, for whoever heard it then."""
-    return extract_times(text, datetime.fromtimestamp(said_at, UTC))[0]
 
 
 def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:
