@@ -42,6 +42,7 @@ MAX_FILES_READ = 2_000
 MAX_PAGES = 200
 """Pages that one look back writes; the next goes on."""
 
+_SPEAKER = re.compile(r"\A[^:.!?]{1,60}: ")
 _NOT_SAID = frozenset((*MANAGED, PRESENT_HEADING, "Context"))
 
 
@@ -130,7 +131,7 @@ class LookBack:
         for text, day in found:
             line = one_line(text)
             turns = known.get(part_hash(line), ())
-            weight = weigh_line(words_of_quote(line)) if len(line) <= MAX_LINE_CHARS else 0
+            weight = weigh_line(_SPEAKER.sub("", words_of_quote(line), count=1)) if len(line) <= MAX_LINE_CHARS else 0
             if weight and "](" not in line and (turns or said_to is not None):
                 lines.append(_Line(line, day, weight, turns))
         return lines
