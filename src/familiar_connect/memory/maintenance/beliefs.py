@@ -78,7 +78,7 @@ class PersonLine:
     place: int
 
     @property
-    def dated(self) -> str:
+    def words_with_day(self) -> str:
         """Its words with the day they were said on, where that is known."""
         return f"{self.said_on.isoformat()}: {self.words}" if self.said_on is not None else self.words
 

@@ -62,7 +62,7 @@ async def ask_for_doubts(model: SideModel, texts: Mapping[str, str]) -> list[Dou
 
 def read_doubts(reply: str, lines: list[PersonLine]) -> list[DoubtfulLine]:
     """The pairs that *reply* names among *lines*; a pair that is none, or the wrong way round, is left out."""
-    found = {}
+    found: dict[int, DoubtfulLine] = {}
     for old, new in _OUT.findall(reply)[: MAX_DOUBTS * 2]:
         older, newer = int(old), int(new)
         if 1 <= older < newer <= len(lines):
@@ -71,5 +71,7 @@ def read_doubts(reply: str, lines: list[PersonLine]) -> list[DoubtfulLine]:
 
 
 def _prompt(lines: list[PersonLine]) -> str:
-    notes = "\n".join(f"{number}. {truncate_chars(line.dated, MAX_CHARS)}" for number, line in enumerate(lines, 1))
+    notes = "\n".join(
+        f"{number}. {truncate_chars(line.words_with_day, MAX_CHARS)}" for number, line in enumerate(lines, 1)
+    )
     return f"{TASK}\n<notes>\n{notes.replace('</notes', '</ notes')}\n</notes>"

@@ -36,7 +36,7 @@ class BuildPrompt(Protocol):
     def __call__(self, *, searched: str = "", may_look_up: bool = False) -> list[Message]: ...
 
 
-def asked_pattern(text: str, begin: int = 0) -> str:
+def read_pattern(text: str, begin: int = 0) -> str:
     """The pattern that an escalation beginning at *begin* of *text* asks for; empty where it names none."""
     asked = _GREP.search(text, begin)
     return _bare(asked[1]) if asked else ""
@@ -93,6 +93,6 @@ async def ask_with_look_up(
     escalation = ESCALATION.search(reply or "")
     if memory is None or reply is None or escalation is None:
         return reply, prompt
-    searched, _ = await look_up(memory, asked_pattern(reply, escalation.end()), fence)
+    searched, _ = await look_up(memory, read_pattern(reply, escalation.end()), fence)
     prompt = build(searched=searched)
     return await ask(prompt), prompt

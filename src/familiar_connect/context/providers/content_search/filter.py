@@ -22,7 +22,7 @@ from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.index.query import plain_words
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.memory.writing.look_up import ESCALATE_SHAPE, ESCALATION, asked_pattern, look_up
+from familiar_connect.memory.writing.look_up import ESCALATE_SHAPE, ESCALATION, look_up, read_pattern
 from familiar_connect.support.text import one_line, sentences, shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -96,7 +96,7 @@ def read_filter_verdict(reply: str) -> FilterVerdict:
     text = reply.strip()
     answer, escalation = _ANSWER.search(text), ESCALATION.search(text)
     if escalation is not None and (answer is None or escalation.start() < answer.start()):
-        return FilterVerdict(pattern=asked_pattern(text, escalation.end()))
+        return FilterVerdict(pattern=read_pattern(text, escalation.end()))
     if answer is not None:
         text = text[answer.end() :].strip()
     return FilterVerdict(answer="" if says_nothing(text) else text)
