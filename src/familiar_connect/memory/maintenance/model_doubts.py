@@ -71,7 +71,6 @@ def read_doubts(reply: str, lines: list[PersonLine]) -> list[DoubtfulLine]:
 
 
 def _prompt(lines: list[PersonLine]) -> str:
-    notes = "\n".join(
-        f"{number}. {truncate_chars(line.words_with_day, MAX_CHARS)}" for number, line in enumerate(lines, 1)
-    )
+    told = (truncate_chars(line.words_with_day, MAX_CHARS) for line in lines)
+    notes = "\n".join(f"{number}. {words}" for number, words in enumerate(told, 1))
     return f"{TASK}\n<notes>\n{notes.replace('</notes', '</ notes')}\n</notes>"
