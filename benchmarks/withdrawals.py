@@ -4,7 +4,8 @@ People talk in open and hidden channels and in direct messages; a careless model
 familiar repeats some of it, is closed, killed and opened again. Meanwhile messages are deleted and edited, somebody
 asks for full privacy and somebody to be forgotten. Afterwards no prompt and no file may hold a word that was taken
 back, but for the marked rows of history; of a word that was erased there is no byte. Words of other messages must
-still stand in the memory files that held them, and be in the prompt when asked for.
+still stand in the memory files that held them, and be in the prompt when asked for. A month passes before the last
+messages are taken back, so that pages that look back at it hold some of them.
 
     python -m benchmarks.withdrawals                            a thousand withdrawals
     python -m benchmarks.withdrawals --count 100 --seed 7       fewer
@@ -90,6 +91,8 @@ class Findings:
     told: int = 0
     missing: list[str] = field(default_factory=list)
     kept: int = 0
+    looked_back: int = 0
+    """Words that stood on the page of a month."""
     lost: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -113,10 +116,19 @@ def random_script(rng: random.Random) -> Script:
         if rng.random() < 0.05:
             script.add({"restart": rng.choice((True, "kill"))})
     script.add({"write_up": True})
+    turn_the_month(script, rng, topics[MESSAGES])
     take_back(script, rng)
     leave(script, rng)
     ask(script, rng)
     return script
+
+
+def turn_the_month(script: Script, rng: random.Random, topic: str) -> None:
+    """Let a month pass and start anew, so that pages look back at it before the last words are taken back."""
+    say(script, rng, MESSAGES, topic)
+    script.steps[-1]["after"] = "32d"
+    script.add({"write_up": True})
+    script.add({"restart": True})
 
 
 def say(script: Script, rng: random.Random, number: int, topic: str) -> None:
@@ -131,7 +143,9 @@ def say(script: Script, rng: random.Random, number: int, topic: str) -> None:
     step: dict[str, Any] = {"in": place, "by": by, "id": planted.id, "after": "3m", "mention": is_answered}
     if earlier and rng.random() < 0.2:
         step["reply_to"] = rng.choice(earlier).id
-    script.add({**step, "say": f"Ember, the {topic} is {planted.word}."})
+    lasts = rng.random() < 0.5  # what lasts is looked back at when a month is over
+    words = f"My cat is called {planted.word}, the {topic}." if lasts else f"Ember, the {topic} is {planted.word}."
+    script.add({**step, "say": words})
 
 
 def take_back(script: Script, rng: random.Random) -> None:
@@ -205,6 +219,7 @@ def play(script: Script, findings: Findings, folder: Path, *, is_carried_out: bo
     rehearsal = read_rehearsal(path)
     root = make_rehearsal_home(rehearsal, stage, home=stage)
     remembered: set[str] = set()
+    on_pages: set[str] = set()
 
     def look(result: StepResult) -> None:
         shown: dict[str, Any] = step_as_json(result)
@@ -214,10 +229,12 @@ def play(script: Script, findings: Findings, folder: Path, *, is_carried_out: bo
             compare_files(script, number, root, remembered, findings)
         remembered.clear()
         remembered.update(words_in_files(script, root))
+        on_pages.update(words_in_files(script, root, "*month*.md"))
 
     nothing = patch.object(TurnWithdrawal, "carry_out", lambda _: WithdrawalResult())
     with nullcontext() if is_carried_out else nothing:
         play_rehearsal(rehearsal, PlaySettings(root=root, home=stage, is_scripted=True), look)
+    findings.looked_back += len(on_pages)
     path.unlink()
     look_at_home(script, stage, findings)
 
@@ -238,8 +255,8 @@ def look_at_step(script: Script, shown: dict[str, Any], findings: Findings) -> N
             findings.missing.append(f"step {number}: {about.word} in {about.place}")
 
 
-def words_in_files(script: Script, root: Path) -> set[str]:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in (root / "memory").rglob("*.md"))
+def words_in_files(script: Script, root: Path, names: str = "*.md") -> set[str]:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (root / "memory").rglob(names))
     return {each.word for each in script.planted if each.word in text}
 
 
@@ -332,6 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "words that survived": len(found.survivors),
         "words of others that left memory files": len(found.lost),
         "words of others that stayed in them": found.kept,
+        "words that stood on the page of a month": found.looked_back,
         "asked for and told": f"{found.told} of {found.asked}",
         "seconds for each": round(found.seconds / max(1, found.withdrawals), 2),
     }

@@ -15,6 +15,7 @@ def test_no_word_survives_being_taken_back_and_no_other_is_lost() -> None:
     assert found.survivors == []
     assert found.lost == []
     assert found.kept > 0
+    assert found.looked_back > 0  # on pages that look back at a month, too
     assert found.share_told >= LEAST_TOLD, found.missing
 
 

@@ -113,6 +113,18 @@ async def test_context_without_a_trace_still_shows_the_page(tmp_path: Path) -> N
     assert "hi there" in reply.text
 
 
+async def test_memory_finds_the_last_of_many_files(tmp_path: Path) -> None:
+    """No number of files is too many to be asked for one of them."""
+    async with scripted_familiar(tmp_path) as house:
+        folder = house.familiar.memory_store.root / "topics"
+        folder.mkdir(exist_ok=True)
+        for number in range(1_001):
+            (folder / f"{number:04}.md").write_text("x")
+        (folder / "zebra.md").write_text("Striped.")
+
+        assert (await ask(house, "memory", "zebra")).text == "Striped."
+
+
 async def test_memory_finds_a_file_by_the_end_of_its_path(tmp_path: Path) -> None:
     """Where just one ends so; of two, neither is guessed."""
     async with scripted_familiar(tmp_path) as house:

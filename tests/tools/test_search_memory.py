@@ -49,6 +49,22 @@ async def test_memory_is_searched(store: MemoryStore) -> None:
     assert len(told["found"][0]["text"]) <= 600
 
 
+async def test_what_is_found_and_not_shown_is_said(store: MemoryStore) -> None:
+    """A model that takes eight pieces for all of them answers wrongly."""
+    chunks = [RetrievedChunk(f"topics/{number}.md", "", "x", 1.0) for number in range(9)]
+    nine, eight = [
+        await call_tool(
+            a_toolbox(store, retriever=lambda found=found: Found(*found)).for_turn(tools_request()),
+            "search_memory",
+            query="x",
+        )
+        for found in (chunks, chunks[:8])
+    ]
+
+    assert "more was found and is not shown" in str(nine)
+    assert "more was found" not in str(eight)
+
+
 async def test_notes_on_those_who_want_none_shown_are_not_found(store: MemoryStore) -> None:
     """G30: whether they take part or not; nor is the character, which is in the prompt."""
     chunks = [

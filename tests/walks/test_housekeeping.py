@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.program import make_home, run_program
+from tests.fakes.model_server import whole_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.walks.test_owner_lines import home_with_writer
 
 SERVER = "---\naudience: server:discord:5\n---\n"
 SAM = f"""{SERVER}# Sam
@@ -115,3 +117,34 @@ def test_a_file_that_is_nearly_full_is_split_at_a_heading(tmp_path: Path) -> Non
         boat == f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
     )
     assert split == f"{SERVER}# Sails\n\n{sails}"
+
+
+def test_a_model_finds_what_the_rules_do_not(tmp_path: Path) -> None:
+    """It is shown one file at a time and answers in numbers; what it names waits for the owner."""
+    sam = (
+        f"{SERVER}# Sam\n\n- 2026-03-01, Sam said: The bakery is my whole life.\n- 2026-04-01, Sam said: Sold it all.\n"
+    )
+    letter = "---\naudience: people:discord:41\n---\n# Sam\n\n- 2026-03-01, Sam said: I owe money.\n- Lots.\n"
+    answers = (whole_answer("OUT 1 BECAUSE 2\nOUT 2 BECAUSE 1\nOUT 7 BECAUSE 9\nrm -rf"), whole_answer("NONE"))
+    with model_endpoint(*answers) as server:
+        root = home_with_writer(tmp_path, server)
+        write(root, **{"people__discord-41": sam, "people__discord-41@dm-discord-41": letter})
+        done = run_program(tmp_path, "memory", "check", "--ask-model", "--propose", "--json")
+    told = json.loads(done.stdout)
+    prompts = [request.payload["messages"][0]["content"] for request in server.requests]
+
+    assert [(each["kind"], each["suggests"]) for each in told["findings"]] == [("contradiction", True)]
+    assert "may be over, a model says, since “Sold it all.”" in told["findings"][0]["says"]
+    assert ["I owe money" in prompt for prompt in prompts] == [False, True]
+    assert ["bakery" in prompt for prompt in prompts] == [True, False]
+    assert "rm -rf" not in done.stdout
+    approve(tmp_path, told["proposal"])
+    assert "bakery" not in (root / "memory" / "people" / "discord-41.md").read_text()
+
+
+def test_a_small_model_is_not_asked(tmp_path: Path) -> None:
+    """The embedded one: the rules look alone, and that is said."""
+    make_home(tmp_path)
+    done = run_program(tmp_path, "memory", "check", "--ask-model")
+
+    assert "too small to be asked" in done.stderr

@@ -76,6 +76,8 @@ def test_each_person_and_each_place_gets_a_short_page(tmp_path: Path) -> None:
     month = f"{last_month():%Y-%m}"
     edited = root / "memory" / f"people/discord-41.month-{month}.md"
     edited.write_text("mine\n")
+    deleted = root / "memory" / f"people/discord-41@dm-discord-41.month-{month}.md"
+    deleted.unlink()
     write_now(tmp_path)
 
     open_page, letter = f"people/discord-41.month-{month}.md", f"people/discord-41@dm-discord-41.month-{month}.md"
@@ -90,6 +92,7 @@ def test_each_person_and_each_place_gets_a_short_page(tmp_path: Path) -> None:
         assert text.count(" said: ") <= 10
     assert "said: I'm allergic to nuts." in found[open_page]
     assert edited.read_text() == "mine\n"
+    assert not deleted.exists()
 
 
 def test_what_is_taken_back_leaves_every_page(tmp_path: Path) -> None:

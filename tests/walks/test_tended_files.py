@@ -79,3 +79,40 @@ def test_of_two_headings_with_one_name_the_right_one_gets_the_line(tmp_path: Pat
 
     assert "anchovies" in path.read_text().partition("## Dislikes")[2]
     assert "anchovies" not in path.read_text().partition("## Dislikes")[0]
+
+
+def test_a_model_with_tools_may_look_into_memory_once(tmp_path: Path) -> None:
+    """It asks for a pattern, is shown the lines that this audience may hear, and must answer then."""
+    asks = whole_answer("ESCALATE: who is Pixel; GREP: Pixel")
+    answers = whole_answer(writer_answer("Pixel came home.", topics={"pixel": "# Pixel\n\n- Pixel came home."}))
+    with model_endpoint(asks, answers) as server:
+        root = home_with_writer(tmp_path, server)
+        settings = root / "character.toml"
+        settings.write_text(settings.read_text() + "tools = true\n")
+        for name, audience, words in (("cats", "everyone", "a grey cat"), ("letter", "people:discord:9", "a secret")):
+            path = root / "memory" / "documents" / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"---\naudience: {audience}\n---\n# {name}\n\nPixel is {words}.\n")
+        say(root, "Pixel came home, she was gone for a week.")
+        write_up(tmp_path)
+        first, second = (request.payload["messages"][1]["content"] for request in server.requests)
+
+    assert "ESCALATE: <what is missing>" in first
+    assert "a grey cat" not in first
+    assert "Pixel is a grey cat." in second
+    assert "a secret" not in second
+    assert "ESCALATE: <what is missing>" not in second
+    assert any("Pixel came home." in path.read_text() for path in (root / "memory" / "topics").glob("pixel*.md"))
+
+
+def test_a_model_without_tools_is_not_offered_to_look(tmp_path: Path) -> None:
+    """A small one would take the offer for the task."""
+    with model_endpoint(whole_answer(writer_answer("We met."))) as server:
+        root = home_with_writer(tmp_path, server)
+        settings = root / "character.toml"
+        settings.write_text(settings.read_text() + "tools = false\n")
+        say(root, "Hello, how is the weather?")
+        write_up(tmp_path)
+
+    assert "ESCALATE" not in server.requests[0].payload["messages"][1]["content"]
+    assert len(server.requests) == 1

@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Audience, parse_audience
@@ -47,6 +48,7 @@ from familiar_connect.memory.writing.journal import (
     writer_lock,
 )
 from familiar_connect.memory.writing.look_back import LookBack
+from familiar_connect.memory.writing.look_up import ask_with_look_up, can_look_up
 from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, Proposals, RefusedEdit, question_plan
 from familiar_connect.memory.writing.plan_edits import (
     WriterRun,
@@ -56,7 +58,7 @@ from familiar_connect.memory.writing.plan_edits import (
     plan_from_answer,
     plan_from_transcript,
 )
-from familiar_connect.memory.writing.prompt import build_messages, read_material
+from familiar_connect.memory.writing.prompt import build_messages, fence_found, read_material, visible_to
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -283,8 +285,9 @@ class MemoryWriter:
             material = await off_loop(
                 read_material, self.memory_store, batch, self.familiar_id, bounds, self._audiences
             )
-            prompt = build_messages(batch, material, bounds)
-            reply = await self._ask(prompt)
+            build = partial(build_messages, batch, material, bounds)
+            memory = visible_to(self._audiences, batch) if can_look_up(self.llm_client) else None
+            reply, prompt = await ask_with_look_up(self._ask, build, memory, fence_found)
             self._step("model answered")
             answer = await off_loop(interpret_reply, reply, material.name)
             if isinstance(answer, str):

@@ -70,7 +70,7 @@ def _explain_nothing(familiar: Familiar, wanted: str) -> str:
 
 def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[str]:
     """The files that are meant: by path, with or without `.md`, by the end of one, or by a person's name."""
-    files = memory.glob("**/*.md")
+    files = memory.list_files()  # all of them: a file past some number would not be there for whoever asks
     names = (wanted, f"{wanted}.md")
     if wanted.endswith(".md") or any(name in files for name in names):
         exact = [name for name in names if name in files]
@@ -94,7 +94,7 @@ def _listing(memory: VisibleMemory) -> str:
 
 async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
     """Files whose path holds what was typed so far."""
-    files = await off_loop(familiar.memory_store.glob, "**/*.md")
+    files = await off_loop(familiar.memory_store.list_files)
     return [path for path in files if begun.strip().lower() in path.lower()][:MAX_SUGGESTED]
 
 

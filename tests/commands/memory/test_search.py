@@ -85,6 +85,18 @@ def test_nothing_found_is_exit_code_1(home: Path, capsys: Shown) -> None:
     assert capsys.readouterr().out == "Nothing in memory bears on that.\n"
 
 
+def test_a_list_that_is_cut_says_that_there_is_more(home: Path, capsys: Shown) -> None:
+    """On standard error, so that a script reads what it read before; a whole list says nothing."""
+    call_command(memory_search.search, home, "what did Bo bury?", "--limit", "1", "--json")
+    cut = capsys.readouterr()
+    call_command(memory_search.search, home, "what did Bo bury?", "--limit", "200", "--json")
+    whole = capsys.readouterr()
+
+    assert len(json.loads(cut.out)) == 1 < len(json.loads(whole.out))
+    assert "these are the best 1, there are more: `--limit` shows up to 200" in cut.err
+    assert "there are more" not in whole.err
+
+
 def test_explain_shows_each_signals_share_and_what_it_means(home: Path, capsys: Shown) -> None:
     """The score as a sum, and below it a line for every signal that took part."""
     call_command(memory_search.search, home, "what did Bo bury?", "--explain", "--limit", "1")

@@ -6,7 +6,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json, say_verbatim
 from familiar_connect.commands.memory.session import minute_stamp, open_session
-from familiar_connect.memory.maintenance.links import follow_links, markdown_files
+from familiar_connect.memory.maintenance.links import follow_links
 from familiar_connect.memory.maintenance.person_page import PersonPage
 
 LIST_EPILOG = """\b
@@ -40,7 +40,7 @@ def list_(ctx: click.Context, folder: str, familiar_id: str | None, as_json: boo
     """List the memory files, all or those of a FOLDER."""
     with open_session(ctx, familiar_id) as memory:
         wanted = folder.strip("/")
-        paths = [path for path in markdown_files(memory.store) if not wanted or path.startswith(f"{wanted}/")]
+        paths = [path for path in memory.store.list_files() if not wanted or path.startswith(f"{wanted}/")]
         rows = []
         entries = {}
         for path in paths:

@@ -64,6 +64,8 @@ Examples:
   familiar memory stats --json
 """
 
+MOST_SHOWN = 200
+
 
 @dataclass(frozen=True)
 class OpenIndex:
@@ -85,7 +87,9 @@ class OpenIndex:
 @click.command(epilog=SEARCH_EPILOG)
 @click.argument("question", nargs=-1, required=True)
 @familiar_option
-@click.option("-n", "--limit", default=10, show_default=True, type=click.IntRange(1, 200), help="How many to show.")
+@click.option(
+    "-n", "--limit", default=10, show_default=True, type=click.IntRange(1, MOST_SHOWN), help="How many to show."
+)
 @click.option("--files", "only", flag_value="files", help="Look through the memory files only.")
 @click.option("--turns", "only", flag_value="turns", help="Look through what was said only.")
 @click.option("--channel", type=int, metavar="ID", help="Ask as if in this channel.")
@@ -107,8 +111,9 @@ def search(
     with open_index(ctx, familiar_id) as index:
         sync_index(index, quiet=as_json, meaning_s=MEANING_S)
         index.retriever.warm(words)
-        hits = index.retriever.recall_now(words, limit=limit, scope=_owners_scope(index, channel, only))
+        found = index.retriever.recall_now(words, limit=limit + 1, scope=_owners_scope(index, channel, only))
         cut = index.memory.store.files_over_cap() if only != "turns" else []
+    hits = found[:limit]
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
@@ -118,6 +123,8 @@ def search(
         say("\n\n".join(_shown(number, hit, places, explain=explain) for number, hit in enumerate(hits, 1)))
         if explain:
             say(f"\n{_legend(hits)}")
+    if len(found) > limit:
+        say(f"familiar: these are the best {limit}, there are more: `--limit` shows up to {MOST_SHOWN}", err=True)
     for path in cut:
         say(f"familiar: {say_cut(path, index.memory.store.limits.max_file_bytes)}", err=True)
     return 0 if hits else 1

@@ -66,7 +66,9 @@ class DoubtfulLine:
 
 
 @dataclass(frozen=True)
-class _Line:
+class PersonLine:
+    """A line about a person, and when it was said."""
+
     rel_path: str
     unit: LineUnit
     words: str
@@ -76,19 +78,19 @@ class _Line:
     place: int
 
     @property
+    def words_with_day(self) -> str:
+        """Its words with the day they were said on, where that is known."""
+        return f"{self.said_on.isoformat()}: {self.words}" if self.said_on is not None else self.words
+
+    @property
     def age(self) -> tuple[date, int]:
         return self.said_on or date.min, self.place
 
 
 def find_doubtful_lines(texts: Mapping[str, str], *, now: datetime) -> list[DoubtfulLine]:
     """Everything doubtful in the files of people among *texts*, by path; one finding for each line at most."""
-    people: dict[str, list[str]] = {}
-    for path in sorted(texts):
-        if path.startswith(f"{PEOPLE}/") and path.endswith(".md") and not is_archive(path):
-            people.setdefault(open_path(path), []).append(path)
     found: list[DoubtfulLine] = []
-    for paths in people.values():
-        lines = sorted((line for path in paths for line in _lines(path, texts[path])), key=lambda line: line.age)
+    for lines in read_people(texts):
         taken: set[tuple[str, int]] = set()
         for doubt, line in (*_pairs(lines[-MAX_LINES:]), *_passed(lines, now)):
             if (line.rel_path, line.unit.start) not in taken:
@@ -97,14 +99,31 @@ def find_doubtful_lines(texts: Mapping[str, str], *, now: datetime) -> list[Doub
     return found
 
 
-def _lines(path: str, text: str) -> Iterator[_Line]:
+def read_people(texts: Mapping[str, str]) -> list[list[PersonLine]]:
+    """The lines of each person among *texts*, in all their files, the oldest first."""
+    people: dict[str, list[str]] = {}
+    for path in sorted(texts):
+        if path.startswith(f"{PEOPLE}/") and path.endswith(".md") and not is_archive(path):
+            people.setdefault(open_path(path), []).append(path)
+    return [
+        sorted((line for path in paths for line in _lines(path, texts[path])), key=lambda line: line.age)
+        for paths in people.values()
+    ]
+
+
+def doubt_older(older: PersonLine, newer: PersonLine, how: str) -> DoubtfulLine:
+    """The doubt that *older* stands no longer, because of *newer*."""
+    return _doubt("contradiction", older, newer, how)
+
+
+def _lines(path: str, text: str) -> Iterator[PersonLine]:
     names = [document_title(text) or "", *bullets_under(text, ALIASES_HEADING)]
     for place, unit in enumerate(split_units(text)):
         if unit.kind in ("bullet", "text") and unit.section not in _MANAGED and "](" not in unit.text:
             line = one_line(unit.text).lstrip("-*+ ")
             words = words_of_quote(line)
             day = _SAID_ON.match(line)
-            yield _Line(path, unit, words, _as_oneself(words, names), _date(day[1]) if day else None, place)
+            yield PersonLine(path, unit, words, _as_oneself(words, names), _date(day[1]) if day else None, place)
 
 
 def _as_oneself(words: str, names: Sequence[str]) -> str:
@@ -121,9 +140,9 @@ def _as_oneself(words: str, names: Sequence[str]) -> str:
     return words
 
 
-def _pairs(lines: Sequence[_Line]) -> Iterator[tuple[DoubtfulLine, _Line]]:
+def _pairs(lines: Sequence[PersonLine]) -> Iterator[tuple[DoubtfulLine, PersonLine]]:
     """Of two lines that do not go together the older, of two that say the same the newer."""
-    said: dict[tuple[str, str], _Line] = {}
+    said: dict[tuple[str, str], PersonLine] = {}
     for at, line in enumerate(lines):
         words = sorted(set(telling_words(line.told)))
         fact = " ".join(words) if len(words) >= MIN_WORDS else line.told.casefold().rstrip(".! ")
@@ -136,13 +155,13 @@ def _pairs(lines: Sequence[_Line]) -> Iterator[tuple[DoubtfulLine, _Line]]:
                 yield _doubt("contradiction", older, line, "does not go with"), older
 
 
-def _doubt(kind: str, line: _Line, other: _Line, how: str) -> DoubtfulLine:
+def _doubt(kind: str, line: PersonLine, other: PersonLine, how: str) -> DoubtfulLine:
     where = "" if line.rel_path == other.rel_path else f" in {other.rel_path}, which others hear: decide by hand"
     says = f"{line.rel_path}: “{_quoted(line)}” {how} “{_quoted(other)}”{where}"
     return DoubtfulLine(kind=kind, rel_path=line.rel_path, text=line.unit.text, says=says, other_path=other.rel_path)
 
 
-def _passed(lines: Sequence[_Line], now: datetime) -> Iterator[tuple[DoubtfulLine, _Line]]:
+def _passed(lines: Sequence[PersonLine], now: datetime) -> Iterator[tuple[DoubtfulLine, PersonLine]]:
     for line in lines:
         day = _planned_day(line)
         if day is not None and day + PASSED_AFTER < now.date():
@@ -153,7 +172,7 @@ def _passed(lines: Sequence[_Line], now: datetime) -> Iterator[tuple[DoubtfulLin
             yield doubt, line
 
 
-def _planned_day(line: _Line) -> date | None:
+def _planned_day(line: PersonLine) -> date | None:
     """The day that a line looks forward to; None where it tells of no plan, or of what comes back every year."""
     words = line.words
     if line.said_on is None or _YEARLY.search(words) or _PAST.search(words):
@@ -189,5 +208,5 @@ def _date(words: str) -> date | None:
         return None
 
 
-def _quoted(line: _Line) -> str:
+def _quoted(line: PersonLine) -> str:
     return truncate_chars(line.words, QUOTED_CHARS)

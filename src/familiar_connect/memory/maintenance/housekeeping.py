@@ -18,7 +18,7 @@ from typing import Literal, cast
 
 from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
-from familiar_connect.memory.maintenance.beliefs import find_doubtful_lines
+from familiar_connect.memory.maintenance.beliefs import DoubtfulLine, find_doubtful_lines
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.maintenance.reshape_files import FileReshaper
 from familiar_connect.memory.people import harvest_aliases, read_aliases
@@ -72,8 +72,8 @@ class MemoryFinding:
     edits: tuple[PlannedWrite, ...] = ()
 
 
-def examine_memory(store: MemoryStore, *, now: datetime) -> list[MemoryFinding]:
-    """Everything worth a look, the graver first."""
+def examine_memory(store: MemoryStore, *, now: datetime, doubts: Sequence[DoubtfulLine] = ()) -> list[MemoryFinding]:
+    """Everything worth a look, the graver first; with the *doubts* that somebody else has."""
     graph = link_graph(store)
     found = [MemoryFinding(kind="unreadable", files=(), says=sentence) for sentence in graph.unreadable]
     found += _broken(graph)
@@ -81,7 +81,7 @@ def examine_memory(store: MemoryStore, *, now: datetime) -> list[MemoryFinding]:
     found += [each for each in _large(store, graph) if cut.isdisjoint(each.files)]
     found += _shared_aliases(store)
     found += _duplicates(store, graph)
-    found += _doubtful(graph, now)
+    found += _doubtful(graph, now, doubts)
     found += _notes(store, graph, now)
     found += _orphans(graph)
     # What is known of a cut file is not all of it: an edit would lose the rest.
@@ -121,10 +121,12 @@ def _both_out(one: PlannedWrite, other: PlannedWrite) -> PlannedWrite:
     return replace(one, content=text, removed=(*one.removed, *other.removed))
 
 
-def _doubtful(graph: LinkGraph, now: datetime) -> Iterator[MemoryFinding]:
-    """Lines about people that may have to go, each with the file without it."""
-    for doubt in find_doubtful_lines(graph.texts, now=now):
-        text = graph.texts[doubt.rel_path]
+def _doubtful(graph: LinkGraph, now: datetime, others: Sequence[DoubtfulLine]) -> Iterator[MemoryFinding]:
+    """Lines about people that may have to go, each once and with the file without it."""
+    own = find_doubtful_lines(graph.texts, now=now)
+    known = {(doubt.rel_path, doubt.text) for doubt in own}
+    for doubt in (*own, *(each for each in others if (each.rel_path, each.text) not in known)):
+        text = graph.texts.get(doubt.rel_path, "")
         removal = LineRemoval(text=doubt.text, reason="outdated" if doubt.kind != "duplicate" else "duplicate")
         without = without_removals(text, [removal])
         edits: tuple[PlannedWrite, ...] = ()

@@ -21,17 +21,20 @@ from familiar_connect.memory.file_audience import mark_path, open_path, read_aud
 from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash, parts_of
-from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.weighing.statements import weigh_line
 from familiar_connect.memory.writing.apply import apply_plan
 from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED
 from familiar_connect.memory.writing.extractive import ABOUT_HEADING, PRESENT_HEADING, words_of_quote
 from familiar_connect.memory.writing.markdown_sections import bullets_under, link_text
 from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, Proposals
+from familiar_connect.support.files import atomic_write
 from familiar_connect.support.markdown import document_title
+from familiar_connect.support.no_follow import load_bytes, make_folder
 from familiar_connect.support.text import one_line
 
 SESSIONS = "sessions"
+MARK_NAME = "looked-back"
+"""Beside the audit: the month that was looked back at last."""
 LINES = 10
 """Lines of one page."""
 LEAST_LINES = 2
@@ -42,6 +45,7 @@ MAX_FILES_READ = 2_000
 MAX_PAGES = 200
 """Pages that one look back writes; the next goes on."""
 
+_SPEAKER = re.compile(r"\A[^:.!?]{1,60}: ")
 _NOT_SAID = frozenset((*MANAGED, PRESENT_HEADING, "Context"))
 
 
@@ -60,20 +64,37 @@ class LookBack:
         self._store = store
         self._familiar_id = familiar_id
         self._provenance = Provenance(store.audit.folder) if store.audit is not None else None
+        self._mark = store.audit.folder / MARK_NAME if store.audit is not None else None
 
     def carry_out(self, now: datetime, pending: Proposals | None = None) -> list[str]:
-        """Write the pages that lack, or let them wait with *pending*; the files that were written."""
+        """Write the pages that lack, or let them wait with *pending*; the files that were written.
+
+        A month is looked back at once, so that a page the owner deleted is not made again and no start reads all files.
+        """
+        month = _month_before(now)
+        if self._reached() == month:
+            return []
         plan = self.plan(now)
-        if plan is None:
-            return []
-        if pending is not None:
+        written: tuple[str, ...] = ()
+        if plan is not None and pending is not None:
             pending.propose(plan)
-            return []
-        return list(apply_plan(self._store, plan, provenance=self._provenance).written)
+        elif plan is not None:
+            written = apply_plan(self._store, plan, provenance=self._provenance).written
+        if self._mark is not None and (plan is None or len(plan.writes) < MAX_PAGES):
+            make_folder(self._mark.parent)
+            atomic_write(self._mark, f"{month}\n")
+        return list(written)
+
+    def _reached(self) -> str:
+        """The month that was looked back at last; empty where none was."""
+        try:
+            return load_bytes(self._mark).decode("utf-8", "replace").strip() if self._mark is not None else ""
+        except OSError:
+            return ""
 
     def plan(self, now: datetime) -> Plan | None:
         """The pages that lack of the month before *now*; None where there are none."""
-        month = f"{now.replace(day=1) - timedelta(days=1):%Y-%m}"
+        month = _month_before(now)
         sources = self._provenance.all_sources() if self._provenance is not None else {}
         writes: list[PlannedWrite] = []
         for write in (*self._people(month, sources), *self._places(month, sources)):
@@ -130,7 +151,7 @@ class LookBack:
         for text, day in found:
             line = one_line(text)
             turns = known.get(part_hash(line), ())
-            weight = weigh_line(words_of_quote(line)) if len(line) <= MAX_LINE_CHARS else 0
+            weight = weigh_line(_SPEAKER.sub("", words_of_quote(line), count=1)) if len(line) <= MAX_LINE_CHARS else 0
             if weight and "](" not in line and (turns or said_to is not None):
                 lines.append(_Line(line, day, weight, turns))
         return lines
@@ -140,7 +161,7 @@ class LookBack:
     ) -> Iterator[PlannedWrite]:
         distinct = list({line.text: line for line in found}.values())
         best = sorted(distinct, key=lambda line: -line.weight)[:LINES]
-        if len(best) < LEAST_LINES or self._was_written(target):
+        if len(best) < LEAST_LINES or self._store.exists(target):
             return
         blocks = [f"# {title}"]
         for day in sorted({line.day for line in best}):
@@ -155,12 +176,6 @@ class LookBack:
             parts=tuple(PartSource(part=part_hash(line.text), turns=line.turns) for line in best),
         )
 
-    def _was_written(self, target: str) -> bool:
-        """Whether the page stands there, or did: one that went is not made again."""
-        if self._store.exists(target):
-            return True
-        return self._store.audit is not None and bool(Versions(self._store.audit).log(target, last=1))
-
     def _files(self, folder: str, name: str) -> list[str]:
         """Files of *folder* itself whose names match the pattern *name*."""
         pattern = re.compile(name)
@@ -172,3 +187,7 @@ class LookBack:
             return self._store.read_if_present(path) or ""
         except MemoryStoreError:  # what cannot be read says nothing
             return ""
+
+
+def _month_before(now: datetime) -> str:
+    return f"{now.replace(day=1) - timedelta(days=1):%Y-%m}"

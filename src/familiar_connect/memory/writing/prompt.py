@@ -26,6 +26,7 @@ from familiar_connect.memory.types import MemoryEntry
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.batch import Batch, Bounds, format_transcript
+from familiar_connect.memory.writing.look_up import ESCALATE_SHAPE
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.support.text import one_line, shorten_middle, truncate_chars
@@ -56,6 +57,15 @@ is no longer true, write OUTDATED, the number of the turn that says so in square
 
 Answer in exactly this form, and write nothing outside of it:
 """
+
+LOOK_UP = f"""\
+If you cannot write the notes without a line of memory that is not shown above, reply with this one line instead; you \
+may do so once:
+{ESCALATE_SHAPE}
+
+Else answer"""
+"""What a model that can is told before the form of the answer."""
+_ANSWER_IN = "\nAnswer in exactly"
 
 INSTRUCTIONS = SYSTEM + "\n" + RULES
 """Everything said to the model; its wording is what an echo is recognised by."""
@@ -129,13 +139,21 @@ def visible_to(audiences: PartAudiences, batch: Batch) -> VisibleMemory:
     return VisibleMemory(audiences, lambda said_to: all(each in own for each in said_to))
 
 
-def build_messages(batch: Batch, material: PromptMaterial, bounds: Bounds) -> list[Message]:
-    """System and user message of one pass."""
+def build_messages(
+    batch: Batch, material: PromptMaterial, bounds: Bounds, *, searched: str = "", may_look_up: bool = False
+) -> list[Message]:
+    """System and user message of one pass; with what the model *searched* for, or that it may do so."""
     system = SYSTEM.replace("{name}", material.name)
-    return [Message(role="system", content=system), Message(role="user", content=_user(batch, material, bounds))]
+    user = _user(batch, material, bounds, searched, may_look_up=may_look_up)
+    return [Message(role="system", content=system), Message(role="user", content=user)]
 
 
-def _user(batch: Batch, material: PromptMaterial, bounds: Bounds) -> str:
+def fence_found(lines: str) -> str:
+    """Lines that a look into memory found, as material."""
+    return f"<file>\n{without_marks(lines)}\n</file>"
+
+
+def _user(batch: Batch, material: PromptMaterial, bounds: Bounds, searched: str, *, may_look_up: bool) -> str:
     blocks = []
     if material.card:
         blocks.append(f"<character>\n{without_marks(material.card)}\n</character>")
@@ -148,7 +166,10 @@ def _user(batch: Batch, material: PromptMaterial, bounds: Bounds) -> str:
         f"New conversation of {batch.slot.title}:\n<transcript>\n"
         f"{context if batch.contexts else ''}{without_marks(format_transcript(batch, bounds))}\n</transcript>"
     )
-    blocks.append(RULES.replace("{name}", material.name) + answer_form(batch))
+    if searched:
+        blocks.append(f"You have looked into memory once; there is no further look.\n{searched}")
+    rules = RULES.replace(_ANSWER_IN, f"\n{LOOK_UP} in exactly") if may_look_up else RULES
+    blocks.append(rules.replace("{name}", material.name) + answer_form(batch))
     return "\n\n".join(blocks)
 
 

@@ -136,14 +136,15 @@ class MemoryPages:
         hits: list[Recollection] = []
         if question and retriever is not None and is_ready:
             scope = owner_scope(self._familiar.stores.audiences, self._familiar.config.telling_policy)
-            hits = retriever.recall_now(question, limit=HITS, scope=scope)
+            hits = retriever.recall_now(question, limit=HITS + 1, scope=scope)
         return self._renderer.page(
             "memory.html",
             title="Memory",
             folders=folders,
             question=question,
             is_ready=is_ready,
-            hits=[_found(place, hit) for place, hit in enumerate(hits, 1)],
+            hits=[_found(place, hit) for place, hit in enumerate(hits[:HITS], 1)],
+            has_more=len(hits) > HITS,
         )
 
     async def show_file(self, request: Request) -> Response:

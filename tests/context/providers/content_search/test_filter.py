@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.context.providers.content_search.filter import (
-    MAX_GREP_HITS,
     FilterVerdict,
     read_filter_verdict,
     run,
@@ -22,6 +21,7 @@ from familiar_connect.context.types import Contribution, ItemTag, Layer
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.look_up import MAX_GREP_HITS
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.retrieval import a_chunk, a_memory, a_question
 

@@ -21,9 +21,8 @@ from familiar_connect.llm.types import Message
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.index.query import plain_words
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.types import GrepHit
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.support.aio import off_loop
+from familiar_connect.memory.writing.look_up import ESCALATE_SHAPE, ESCALATION, look_up, read_pattern
 from familiar_connect.support.text import one_line, sentences, shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -32,15 +31,10 @@ FILTER_PRIORITY = int(Priority.FOUND)
 FILTER_SOURCE = "content_search.rag"
 FOUND_LABEL = "recalled for this message"
 MAX_SNIPPET_TOKENS = 150
-MAX_GREP_HITS = 10
 MAX_ANSWER_TOKENS = 800
-MAX_PATTERN_CHARS = 200
-MAX_LINE_CHARS = 300
 MAX_UTTERANCE_CHARS = 4_000
 
 _ANSWER = re.compile(r"^[\s*_#>]*ANSWER[*_]*\s*:[*_]*[^\S\n]*", re.MULTILINE)
-_ESCALATE = re.compile(r"^[\s*_#>]*ESCALATE[*_]*\s*:", re.MULTILINE)
-_GREP = re.compile(r"GREP[*_]*\s*:[*_]*[^\S\n]*(.*)")
 _NOTHING = frozenset({"empty", "none", "nothing", "n/a", "na", "null", "nil", "no", "not found", "unknown"})
 _SAYS_NOTHING = re.compile(
     r"\b(?:"
@@ -54,7 +48,6 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """A sentence that only says there is nothing to say."""
-_QUOTES = "`\"'"
 _WRAPPING = "`\"'*_.()[]{}<>-—–: "
 MAX_NOTHING_SENTENCES = 3
 """More than that is more than a way of saying nothing."""
@@ -84,7 +77,7 @@ async def run(
             is_told = has_source and not _is_message(verdict.answer, request)
             return _found(verdict.answer, said_to) if is_told else []
         if may_search:
-            searched, hits = await _search(memory, verdict.pattern, exclude_folders)
+            searched, hits = await look_up(memory, verdict.pattern, _fence_lines, exclude_folders=exclude_folders)
             has_source = has_source or bool(hits)
             said_to = all_audiences((said_to, *(memory.look(hit.rel_path).audiences for hit in hits)))
     return []
@@ -101,10 +94,9 @@ class FilterVerdict:
 def read_filter_verdict(reply: str) -> FilterVerdict:
     """`ANSWER: …`, or `ESCALATE: <reason>; GREP: <pattern>`; anything else is taken as the answer."""
     text = reply.strip()
-    answer, escalation = _ANSWER.search(text), _ESCALATE.search(text)
+    answer, escalation = _ANSWER.search(text), ESCALATION.search(text)
     if escalation is not None and (answer is None or escalation.start() < answer.start()):
-        asked = _GREP.search(text, escalation.end())
-        return FilterVerdict(pattern=_bare(asked[1]) if asked else "")
+        return FilterVerdict(pattern=read_pattern(text, escalation.end()))
     if answer is not None:
         text = text[answer.end() :].strip()
     return FilterVerdict(answer="" if says_nothing(text) else text)
@@ -123,14 +115,6 @@ def _is_message(answer: str, request: ContextRequest) -> bool:
     """Whether *answer* is only what was just said, perhaps with its speaker's name before it."""
     told = plain_words(answer)
     return any(told == plain_words(text) for text in (request.utterance, *(t.text for t in request.turns_to_answer)))
-
-
-def _bare(pattern: str) -> str:
-    """*pattern* without the quotes or backticks a model likes to put around it."""
-    pattern = pattern.strip()
-    while len(pattern) > 1 and pattern[0] == pattern[-1] and pattern[0] in _QUOTES:
-        pattern = pattern[1:-1].strip()
-    return pattern[:MAX_PATTERN_CHARS]
 
 
 async def _ask(llm_client: SideModel, prompt: str) -> str:
@@ -173,30 +157,8 @@ def recall_contribution(text: str, audiences: frozenset[Audience] | None) -> Con
     )
 
 
-async def _search(
-    memory: VisibleMemory, pattern: str, exclude_folders: tuple[str, ...]
-) -> tuple[str, Sequence[GrepHit]]:
-    """What a search for *pattern* gives, as lines for the prompt, and what those show."""
-    if not pattern:
-        return "You gave no pattern to search for.", ()
-    asked = f"Lines of memory that match {one_line(pattern)}:"
-    try:
-        found = await off_loop(memory.grep, pattern)
-    except Exception as error:  # isolation: a model wrote the pattern; what is wrong with it is told to the model
-        return f"{asked}\n(the search failed: {one_line(str(error)) or type(error).__name__})", ()
-    matching = [hit for hit in found if not hit.rel_path.startswith(exclude_folders)]
-    hits = matching[:MAX_GREP_HITS]
-    if not hits:
-        return f"{asked}\n(none)", ()
-    lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits]
-    more = f"\n({len(matching) - len(hits)} more lines match)" if len(matching) > len(hits) else ""
-    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}{more}", hits
-
-
-def _around(line: str, at: int) -> str:
-    """*line*, or what stands around the match in a very long one."""
-    start = max(0, min(at - MAX_LINE_CHARS // 3, len(line) - MAX_LINE_CHARS))
-    return one_line(line[start : start + MAX_LINE_CHARS])
+def _fence_lines(lines: str) -> str:
+    return fence(lines, "lines found")
 
 
 def _material(
@@ -228,12 +190,11 @@ _ANSWER_SHAPE = (
     "person, everybody called by name, with who and when; not the message itself; nothing after the colon if nothing "
     "matters>"
 )
-_ESCALATE_SHAPE = "ESCALATE: <what is missing>; GREP: <one regular expression to look for in all of memory>"
 
 
 def _prompt(material: str, searched: str, *, may_search: bool) -> str:
     if may_search:
-        shapes = f"Reply with exactly one line, in one of two shapes:\n{_ANSWER_SHAPE}\n{_ESCALATE_SHAPE}"
+        shapes = f"Reply with exactly one line, in one of two shapes:\n{_ANSWER_SHAPE}\n{ESCALATE_SHAPE}"
     else:
         shapes = f"You have searched once; there is no further search. Reply with exactly one line:\n{_ANSWER_SHAPE}"
     return "\n\n".join(part for part in (_TASK, material, searched, shapes) if part)
