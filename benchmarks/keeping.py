@@ -4,7 +4,7 @@ The talk of `benchmarks/talk` goes through the real writer, a pass after each sc
 files. A fact counts as kept when a quote in the file of whoever told it holds its evidence; a quote from a line that
 tells nothing lasting counts against. A fact that was taken back later should be gone from the file. `/compact`, the
 rolling summary and "elsewhere" are measured by the lines they keep. Run `python -m benchmarks.keeping [--mistakes]`;
-`--mistakes` shows those of the open half only.
+`--mistakes` shows those of the open half only. `--model FILE.gguf` compares with a model that writes, on 40 facts.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from familiar_connect.context.providers.history.refresh import PARAGRAPH_LINES
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.archives import is_archive
@@ -37,8 +38,9 @@ from familiar_connect.support.clock import ManualClock
 
 FAMILIAR = "wren"
 PLACES = 100
-BAR_KEPT = 0.84
-BAR_LASTING = 0.9
+TRIES = 4
+BAR_KEPT = 0.87
+BAR_LASTING = 0.905
 """What a test holds: slightly below what was measured on the half held back."""
 BEFORE = {
     "people files, open": (40, 98, 44, 98),
@@ -82,9 +84,10 @@ class KeepingScore:
 
 
 class TalkedHome:
-    """A home in which the weeks of talk took place, with a model too small to write memory."""
+    """A home in which the weeks of talk took place."""
 
-    def __init__(self, folder: Path, scenes: Sequence[Scene]) -> None:
+    def __init__(self, folder: Path, scenes: Sequence[Scene], writer: SideModel | None = None) -> None:
+        """*writer* is the model that writes memory; None: one that is too small for it."""
         self.scenes = scenes
         self.clock = ManualClock(datetime.combine(scenes[0].day, datetime.min.time(), UTC))
         self.memory = MemoryStore(folder / "memory", audit_dir=folder / "audit", clock=self.clock)
@@ -92,7 +95,7 @@ class TalkedHome:
         self._writer = MemoryWriter(
             memory_store=self.memory,
             history_store=self.history,
-            llm_client=ScriptedModel([], capabilities=Capabilities(side_tasks=False)),
+            llm_client=writer or ScriptedModel([], capabilities=Capabilities(side_tasks=False)),
             familiar_id=FAMILIAR,
             clock=self.clock,
         )
@@ -115,6 +118,14 @@ class TalkedHome:
                 for minute, line in enumerate(scene.lines)
             ]
             self.clock.advance((at + timedelta(hours=1) - self.clock.now()).total_seconds())
+            await self._writer.run()
+
+    async def write_rest(self) -> None:
+        """Try again what a model gave no usable answer for, as the program does, until it is written or put aside."""
+        for _ in range(TRIES * len(self.scenes)):
+            if not self.history.count_turns_to_write(familiar_id=FAMILIAR):
+                return
+            self.clock.advance(timedelta(days=1).total_seconds())
             await self._writer.run()
 
     def quotes_in(self, folder: str, heading: str) -> list[KeptQuote]:
@@ -211,7 +222,16 @@ def describe(name: str, score: KeepingScore) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mistakes", action="store_true", help="show the mistakes of the open half")
-    mistakes = parser.parse_args().mistakes
+    parser.add_argument("--model", help="compare with a model that writes: a GGUF file, or an endpoint's address")
+    parser.add_argument("--facts", type=int, default=40, help="held-back facts for that comparison")
+    options = parser.parse_args()
+    if options.model is not None:
+        from benchmarks.keeping_model import compare_with_model
+        from benchmarks.table import table
+
+        print(table({"keeping": compare_with_model(options.model, facts=options.facts)}))
+        return
+    mistakes = options.mistakes
     with tempfile.TemporaryDirectory() as folder:
         home = asyncio.run(build_home(Path(folder)))
         kept = {

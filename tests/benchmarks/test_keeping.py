@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from benchmarks.keeping import BAR_KEPT, BAR_LASTING, read_by_rules, score_quotes
+from benchmarks.keeping_model import RecordedWriter, choose_scenes, count_kept, write_scenes
+from benchmarks.remembering.model_server import Call, Recorder
 from benchmarks.talk import read_scenes
 
 
@@ -30,3 +35,28 @@ def test_there_are_weeks_of_talk() -> None:
     assert sum(not line.facts and not line.is_disputed for line in lines) >= 600
     assert all(line.tells(line.words) == list(line.facts) for line in lines)
     assert 0.4 <= sum(fact.is_open for fact in facts) / len(facts) <= 0.6
+
+
+class _Babbler(Recorder):
+    """A model whose answers nobody can use."""
+
+    def __init__(self) -> None:
+        """It asks nobody."""
+
+    def ask(self, kind: str, payload: dict[str, Any]) -> Call:
+        return Call(kind, "", "Hm.", 0, 0, 0.0)
+
+
+async def test_a_model_that_writes_is_compared_on_facts_that_were_held_back(tmp_path: Path) -> None:
+    """Forty of them; what the rules keep stands in the files though the model is of no use."""
+    scenes, told = choose_scenes(40)
+    few, asked = choose_scenes(3)
+    writer = RecordedWriter(_Babbler())
+    plain = count_kept(await write_scenes(tmp_path / "rules", few, None), asked)
+    written = count_kept(await write_scenes(tmp_path / "model", few, writer), asked)
+
+    assert len(told) == 40
+    assert not any(fact.is_open for _, fact in told)
+    assert len(scenes) > len(few)
+    assert writer.calls > 0
+    assert written.kept >= plain.kept > 0

@@ -6,7 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from familiar_connect.commands.rehearsal_home import make_rehearsal_home
+from familiar_connect.familiar import Familiar
 from familiar_connect.rehearsal.models import CallLog
 from familiar_connect.rehearsal.play import PlaySettings, play_rehearsal
 from familiar_connect.rehearsal.player import StepResult
@@ -390,3 +393,28 @@ def test_a_conversation_file_is_heard_in_order_and_its_last_message_answered(tmp
     prompt = "\n".join(message.content for call in seen[-1].calls for message in call.messages)
     assert "do you hear me" in prompt
     assert "Clearly." in prompt
+
+
+def test_nobody_waits_for_the_index_but_who_asks_where_no_time_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after a start a question finds what the running program would; after a pause its worker has caught up."""
+    levelled: list[str] = []
+    update = Familiar.update_memory_index
+
+    async def noted(familiar: Familiar, limit_s: float) -> bool:
+        levelled.append(familiar.clock.now().strftime("%H:%M"))
+        return await update(familiar, limit_s)
+
+    monkeypatch.setattr(Familiar, "update_memory_index", noted)
+    played = rehearse(
+        tmp_path,
+        {"at": "2026-03-02T08:00:00+00:00", **hello("Ember, my boat is called the Gull.")},
+        {"after": "1s", "restart": True},
+        {"after": "1s", **hello("Ember, what is my boat called?")},
+        {"after": "1s", "expect": {"reply_in": "tea", "prompt_has": ["called the Gull"]}},
+        {"after": "5m", **hello("Ember, and what did I call it?")},
+    )
+
+    assert played.failed == []
+    assert levelled == ["08:05"]

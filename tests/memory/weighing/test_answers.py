@@ -18,6 +18,15 @@ from familiar_connect.memory.weighing.answers import replaces
         ("I have three cats now", "I have two cats"),
         ("the operation is on the 3rd of June", "My operation is on the 12th of May"),
         ("we broke up", "we're dating"),
+        ("we're moving back to Lyon in autumn", "I live in Ghent"),
+        ("moved to Oslo last week", "I live in Bergen"),
+        ("I started at the brewery", "I work at the post office"),
+        ("we found a flat with a balcony!", "we're looking for a bigger flat"),
+        ("adopted a puppy", "I want a dog so badly"),
+        ("the trip to Crete fell through", "We booked a trip to Crete for May"),
+        ("I changed my mind about the tattoo", "I'm getting a tattoo in July"),
+        ("we split up", "I've met somebody"),
+        ("not the harbour though, we take the old school", "the party is at the harbour"),
     ],
 )
 def test_a_later_value_replaces_an_earlier(new: str, old: str) -> None:
@@ -36,6 +45,11 @@ def test_a_later_value_replaces_an_earlier(new: str, old: str) -> None:
         ("I'm divorced", "We married on the twelfth of March 1974"),
         ("I got the job", "I live in Vienna"),
         ("I'm vegan", "I'm vegan"),
+        ("we found a car for the holidays", "we're looking for a bigger flat"),
+        ("we still need a bigger flat, I found a lamp", "we need a flat with a garden"),
+        ("not the harbour though, it was windy", "I work at the post office"),
+        ("the concert fell through", "We booked a trip to Crete for May"),
+        ("my brother started at the brewery", "I work at the post office"),
     ],
 )
 def test_what_can_both_be_true_stays(new: str, old: str) -> None:

@@ -72,3 +72,32 @@ def test_what_is_said_of_others_in_the_room_is_left_to_them() -> None:
 def test_a_line_weighs_by_itself_whomever_it_is_about() -> None:
     """Events weigh more than likes, and small talk nothing."""
     assert weigh_line("She died in 2019.") > weigh_line("I like tea.") > weigh_line("nice weather") == 0
+
+
+def test_a_few_words_behind_what_is_kept_go_with_it() -> None:
+    """What names no subject of its own is part of the sentence before it; anything else stands alone."""
+    assert kept("I've met somebody new. The cook from the ferry, Anselm.") == [
+        "I've met somebody new. The cook from the ferry, Anselm."
+    ]
+    assert kept("My exam is on the 14th of May. it's raining again") == ["My exam is on the 14th of May."]
+    assert kept("My exam is on the 14th of May. You too?") == ["My exam is on the 14th of May."]
+
+
+def test_who_somebody_is_outlasts_how_they_felt() -> None:
+    """The name of a sister is kept though she cried."""
+    assert kept("my sister Imke cried all through it") == ["my sister Imke cried all through it"]
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        "idk i like spreadsheets now",
+        "i told Marek the dogs were engaged",
+        "there was a man playing the tuba, badly",
+        "it's the last of october and i'm wearing sandals",
+        "the neighbours love us",
+    ],
+)
+def test_hedges_reports_strangers_and_bare_dates_are_not(passing: str) -> None:
+    """They tell nothing of the one who says them."""
+    assert kept(passing) == []

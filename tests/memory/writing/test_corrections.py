@@ -49,6 +49,17 @@ async def test_a_value_taken_back_in_the_same_sitting_is_not_written(tmp_path: P
     ]
 
 
+async def test_what_a_message_rules_out_goes_though_another_sentence_of_it_is_kept(tmp_path: Path) -> None:
+    """The place of a wedding is another one now; only where it is was kept, not that it is not the mill."""
+    table = WriterSetup(tmp_path)
+    await write_up(table, "The wedding is at the old mill.", day=0)
+    await write_up(table, "Not the mill though. We're getting married in my aunt's garden.", day=3)
+
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == [
+        "2026-04-10, Alice said: We're getting married in my aunt's garden."
+    ]
+
+
 async def test_a_line_of_the_owners_stays(tmp_path: Path) -> None:
     """Only what the program wrote may go without asking."""
     table = WriterSetup(tmp_path)

@@ -73,7 +73,7 @@ _CHORE = any_of(
     r"|overslept|meeting|meetings|standup|stand-up|slides|homework|sheet|lecture|shift|deadline today|packing"
     r"|packed|boxes|painting the|paint(?:ed)? the|ironing|forms?|bins?|errands|rehearsal|couch|sofa"
     r"|floor|socks?|hoodie|jeans|jumpers?|shoes|blouse|mascara|button|plasters?|glue|stones|rug|mouse|shutters"
-    r"|postman|bills)\b"
+    r"|postman|bills|wearing)\b"
 )
 _JOKE = any_of(
     r"\b(?:lmao+|lmfao|rofl|jk|just kidding|joking|literally|i swear|blacked out|a frog|frogs|roadkill|demon|melon"
@@ -81,6 +81,10 @@ _JOKE = any_of(
     r"|possessed|zombie|vegetable|wet sock|legend|classic|slander|dramatic|lynched|horse)\b|[😂🤣]"
 )
 _AGAIN = any_of(r"\b(?:again)\b")
+_HEDGE = any_of(r"\b(?:idk|dunno|whatever|for some reason|apparently i)\b")
+_REPORT = any_of(
+    r"^i (?:just )?told (?!my\b|our\b|him\b|her\b|them\b|you\b)\w+ (?:about|(?:that )?(?:the|it|he|she|they))\b"
+)
 _LAUGHTER = any_of(r"\b(?:lol|haha+|hehe+)\b")
 _PEEVE = any_of(
     r"\b(?:love|hate|like|loathe|can't stand|miss)s? (?:\w+ )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
@@ -109,11 +113,13 @@ FADING: Mapping[str, tuple[int, re.Pattern[str]]] = MappingProxyType(
         "chore": (2, _CHORE),
         "joke": (2, _JOKE),
         "again": (1, _AGAIN),
+        "hedge": (2, _HEDGE),
+        "report": (4, _REPORT),
         "laughter": (1, _LAUGHTER),
         "peeve": (4, _PEEVE),
         "hyperbole": (5, _HYPERBOLE),
         "you": (2, _YOU),
     }
 )
-NEVER_SPARED = frozenset({"hyperbole", "peeve"})
+NEVER_SPARED = frozenset({"hyperbole", "peeve", "report"})
 """Kinds that no event of a life outweighs."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from familiar_connect.memory.weighing.clauses import IMPERATIVE
-from familiar_connect.memory.weighing.lasting_words import PET as _PET
 from familiar_connect.memory.weighing.lasting_words import RELATION as _RELATION
 from familiar_connect.memory.weighing.lasting_words import any_of
+from familiar_connect.memory.weighing.vocabulary import PET as _PET
 
 _I = re.IGNORECASE
 

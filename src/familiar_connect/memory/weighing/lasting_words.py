@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from familiar_connect.memory.weighing.vocabulary import GAME, ILLNESS, INSTRUMENT, JOBS, LANGUAGE, PASTIME, PET
+
 _I = re.IGNORECASE
 
 
@@ -27,12 +29,6 @@ RELATION = (
     r"|uncles?|cousins?|nieces?|nephews?|famil(?:y|ies)|(?:mother|father|sister|brother)-in-law|in-laws?"
     r"|roomm?ates?|flatmates?|housemates?|(?:best|oldest|closest|old) friends?|bestie|neighbou?rs?|boss|coworkers?"
     r"|colleagues?)"
-)
-PET = (
-    r"(?:dogs?|cats?|pupp(?:y|ies)|pups?|kittens?|kitt(?:y|ies)|hamsters?|rabbits?|bunn(?:y|ies)|parrots?|birds?"
-    r"|budgies?|horses?|pon(?:y|ies)|goldfish|turtles?|tortoises?|snakes?|lizards?|geckos?|ferrets?|guinea pigs?"
-    r"|chickens?|hens?|goats?|bees|hounds?|greyhounds?|dachshunds?|labradors?|terriers?|spaniels?|retrievers?"
-    r"|poodles?|pets?|corgis?|husk(?:ys|y|ies)|rescue dog)"
 )
 MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|apr|jun|jul"
@@ -64,7 +60,8 @@ _LIFE_EVENT = any_of(
     r"(?! (?:a|the|with|in|on|alone)\b)|\bdivorce\b|\bex-(?:wife|husband)\b|\bcustody\b|\bwalked out on\b",
     r"\b(?:left|leaving) (?:when i was|us when|my (?:mum|mom|mother|dad|father)|home at|the church|school at)\b",
     r"\b(?:together|a couple|a thing|an item|official|dating|going out|seeing (?:someone|somebody|each other|this))"
-    r"(?= now| since| for \w+ (?:years|months|weeks)|$)|\bmet someone\b|\bmoving in together\b|\bmoved in together\b",
+    r"(?= now| since| for \w+ (?:years|months|weeks)|$)|\bmet some(?:one|body)\b"
+    r"|\bmov(?:ing|ed) in together\b",
     r"\blo?ves me\b|\bin love with (?:him|her|a |someone)\b|\bsaid it back\b|\basked me out\b|\bfirst date with\b"
     r"|\bdates? with (?:a|this|the) (?:guy|girl|man|woman|boy)\b|\bcame out\b(?= to| as)|\bfell in love\b",
     r"\b(?:maid of honou?r|best man|bridesmaid|godmother|godfather|down the aisle)\b",
@@ -158,6 +155,7 @@ _LIFE_EVENT = any_of(
 )
 
 _HEALTH = any_of(
+    rf"\b{ILLNESS}\b(?! (?:to|of) )",
     r"\ballerg\w+|\bintoleran\w+|\bc(?:o)?eliac\b|\bgluten\b|\blactose\b|\bdiabet\w+|\basthma\w*|\bmigraines?\b"
     r"|\bepilep\w+"
     r"|\bseizures?\b|\bcancer\b|\btumou?r\b|\blupus\b|\barthrit\w+|\bpacemaker\b|\bsurger(?:y|ies)\b|\binsulin\b"
@@ -234,33 +232,10 @@ _KINSHIP = any_of(
     r"^i'm (?-i:[A-Z])[a-z]+\W*$",
 )
 
-_JOBS = (
-    r"(?:teacher|nurse|doctor|engineer|programmer|developer|baker|driver|midwife|florist|pharmacist|paramedic"
-    r"|lawyer|judge"
-    r"|pastor|priest|imam|rabbi|farmer|carpenter|joiner|plumber|electrician|mechanic|chef|cook|waiter|waitress"
-    r"|barista"
-    r"|bartender|musician|singer|dancer|actor|actress|painter|artist|designer|architect|photographer|journalist"
-    r"|writer"
-    r"|author|editor|translator|interpreter|librarian|scientist|biologist|chemist|physicist|accountant|banker|clerk"
-    r"|secretary|cleaner|hairdresser|barber|tailor|butcher|gardener|fisherman|sailor|pilot|soldier|policeman"
-    r"|policewoman"
-    r"|police officer|cop|firefighter|fireman|social worker|therapist|psychologist|psychiatrist|surgeon|dentist|vet"
-    r"|consultant"
-    r"|manager|salesman|postman|builder|welder|miner|janitor|caretaker|student|professor|lecturer|researcher"
-    r"|headmaster"
-    r"|headteacher|deputy head|coach|referee|presenter|producer|director|technician|sound engineer|analyst|nanny"
-    r"|au pair"
-    r"|freelancer|healer|taxi driver|truck driver|train driver|bus driver|kindergarten teacher|goalkeeper|athlete"
-    r"|boxer|pianist"
-    r"|cellist|violinist|drummer|guitarist|bassist|composer|conductor|sculptor|potter|weaver|jeweller|optician"
-    r"|physio\w*"
-    r"|radiographer|estate agent|civil servant|diplomat|politician|mayor|monk|nun|trainer|stewardess"
-    r"|flight attendant)"
-)
 _WORK = any_of(
-    rf"\b{_BE} (?:{_ADVERB} )*(?:an? |the |my |our )(?:[\w'-]+ ){{0,3}}?{_JOBS}s?\b"
+    rf"\b{_BE} (?:{_ADVERB} )*(?:an? |the |my |our )(?:[\w'-]+ ){{0,3}}?{JOBS}s?\b"
     rf"|\bused to be (?:an? )?(?:[\w-]+ ){{0,2}}?\w+"
-    rf"|\b(?:as|be|become|became|becoming) an? (?:[\w-]+ ){{0,2}}?{_JOBS}\b|\bof a {_JOBS}\b|\b{_JOBS} (?:for|since"
+    rf"|\b(?:as|be|become|became|becoming) an? (?:[\w-]+ ){{0,2}}?{JOBS}\b|\bof a {JOBS}\b|\b{JOBS} (?:for|since"
     rf"|in) \w+",
     r"\b(?:work|works|worked|working) (?:as|at|in|for|with|on (?:a|the) (?:farm|ward|ship|railway)|part-time"
     r"|full-time|nights|from"
@@ -337,7 +312,7 @@ _LIKING = any_of(
     r"|dinosaurs|space|music|books|games|climbing)\b)|\bi'm (?:really |so |very |super )?into \w",
     r"\b(?:scared|afraid|terrified|frightened|fear) of\b(?! (?:it|that|this|you|what|him|her|them|myself"
     r"|the dark again)\b)|\bphobia\b",
-    r"\b(?:loves?|likes|hates|adores|prefers|enjoys|collects) (?!it\b|that\b|this\b|you\b|me\b|to be\b|him\b|her\b"
+    r"\b(?:loves?|likes|hates|adores|prefers|enjoys|collects) (?!it\b|that\b|this\b|you\b|me\b|us\b|to be\b|him\b|her\b"
     r"|them\b)\w+",
     r"\bprefer\w*\b|\bmy (?:hobby|hobbies|passion|dream|thing is|guilty pleasure|comfort food)\b|\bcan(?:not"
     r"|'t) (?:still )?(?:not )?throw"
@@ -355,12 +330,8 @@ _HABIT = any_of(
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b(?! (?:again|suck))|\b(?:once|twice|three times"
     r"|\d times) (?:a|per) (?:week|month"
     r"|year|day)\b|\bevery other weekend\b",
-    r"\b(?:play|plays|played|playing|learn|learns|learning|learnt|learned) (?:the |a |to play )?(?:bass|guitar"
-    r"|piano|violin|cello"
-    r"|drums?|flute|accordion|trumpet|saxophone|sax|harp|organ|chess|tennis|football|soccer|basketball|handball"
-    r"|volleyball|golf"
-    r"|badminton|rugby|cricket|hockey|keyboards?|ukulele|banjo|poker|go|clarinet|viola|trombone|harmonica|squash"
-    r"|in (?:a|an|the) \w+)\b",
+    r"\b(?:play|plays|played|playing|learn|learns|learning|learnt|learned) (?:the |a |to play )?"
+    rf"(?:{INSTRUMENT}|{GAME}|in (?:a|an|the) \w+)\b",
     r"\b(?:i'm|been|i am|he's|she's) (?:learning|teaching myself|practising|training for) \w+|\btak(?:e|es"
     r"|ing) (?:\w+ )?lessons\b",
     r"\bwhenever (?:i|he|she|we)\b|\b(?:my|our) (?:team|club|church|mosque|choir|gym|band|side) is\b"
@@ -369,20 +340,14 @@ _HABIT = any_of(
     r"|\b(?:i|he|she|we) (?:go|goes) (?:to the (?:gym|pool|mosque|church)|hiking|climbing|swimming|running|sailing"
     r"|fishing|dancing|camping"
     r"|cycling|riding|skiing|surfing|diving|bouldering)\b|\b(?:choir|orchestra|(?:a|my|the|our|his|her|funk|rock"
-    r"|jazz|punk|metal|cover) band|theatre group|book club|football team|judo|karate"
-    r"|boxing|ballet|scouts|climbing gym|bouldering|marathons?|triathlon|yoga|pottery|volunteer\w*|allotment"
-    r"|sings? in|sung in)\b",
+    r"|jazz|punk|metal|cover) band|theatre group|book club|football team|volunteer\w*"
+    rf"|sings? in|sung in|{PASTIME})\b",
     r"\b(?:i|he|she|we|they) (?:collect|collects|knit|knits|paint|paints|draw|draws|bake|bakes|garden|gardens|climb"
     r"|climbs|hike|hikes"
     r"|surf|surfs|ski|skis|sail|sails|run|runs|swim|swims|cycle|cycles|dance|dances|fish|fishes|hunt|hunts|sew|sews"
     r"|box|boxes|brew"
     r"|coach|coaches|ride|rides|volunteer|volunteers|meditate|smoke|smokes)\b(?! (?:out|away|back|into|off|it|up)\b)",
-    r"\b(?:speak|speaks|spoke|fluent in) (?:\w+ )?(?:english|german|french|spanish|italian|croatian|polish|turkish"
-    r"|arabic|kurdish|hindi"
-    r"|urdu|gujarati|punjabi|russian|ukrainian|chinese|mandarin|japanese|korean|dutch|portuguese|greek|swedish"
-    r"|danish|norwegian"
-    r"|finnish|czech|hungarian|serbian|bosnian|persian|farsi|hebrew|welsh|irish|catalan|latin|vietnamese|thai|tamil"
-    r"|bengali)\b"
+    rf"\b(?:speak|speaks|spoke|fluent in) (?:\w+ )?{LANGUAGE}\b"
     r"|\bsign language\b|\bcan read\b|\bcan(?:'t|not)? (?:swim|drive|cook|ride a bike|whistle|read|speak|sing"
     r"|dance)\b"
     r"|\b(?:taught|teaching|teaches) (?:me|him|her|us|myself)\b",
@@ -495,3 +460,5 @@ STRONG = frozenset({"event", "health", "identity"})
 """Kinds that what fades cannot outweigh so easily."""
 OF_THE_SENTENCE = frozenset({"habit", "duration", "date", "exact date"})
 """Kinds that count wherever in a sentence they stand."""
+ONLY_WHEN = frozenset({"duration", "date", "exact date"})
+"""Kinds that say when something is, and by themselves tell little of what."""

@@ -31,18 +31,20 @@ from familiar_connect.memory.weighing.first_person import (
     is_about_the_talk,
     is_in_another_language,
 )
-from familiar_connect.memory.weighing.lasting_words import LASTING, OF_THE_SENTENCE, RELATION, STRONG
+from familiar_connect.memory.weighing.lasting_words import LASTING, OF_THE_SENTENCE, ONLY_WHEN, RELATION, STRONG
 from familiar_connect.support.text import sentence_spans
 
 MAX_CHARS = 4_800
 """How much of one message is read."""
 MAX_SENTENCES = 20
-LEAST_WEIGHT = 3
+LEAST_WEIGHT = 2
 """A sentence that weighs less is not kept."""
 STRONG_BONUS = 2
 """What events of a life, health and names weigh more among what is kept: where room is short, likes go first."""
 TOPIC_MESSAGES = 4
 """Messages for which "he" and "she" are still whom their speaker told of."""
+FRAGMENT_WORDS = 9
+"""What has more words is a sentence of its own."""
 MAX_NAMES = 200
 MAX_STANDING_LINES = 1_000
 CLAUSES_KEPT = 1_024
@@ -73,6 +75,11 @@ _PRONOUN = re.compile(
 )
 _THIRD = re.compile(r"\b(?:he|she|his|her|him|hers|he's|she's|they|their|them)\b", _I)
 _OTHERS = re.compile(r"^(?:you|your|you're|u|ur|what|why|how)\b", _I)
+_STRANGER = re.compile(
+    r"^(?:(?:there )?(?:was|were|is)|there's|saw|i saw|some|this) (?:an? |some |this |two )?"
+    r"(?:[\w-]+ )?(?:man|woman|guy|girl|bloke|lady|kid|couple|stranger|tourist|people|dude|teenager)s?\b",
+    _I,
+)
 _ELIDED = re.compile(
     r"^(?:got|had|have|been|started|starting|signed|applied|bought|sold|met|quit|lost|found|grew|moved|moving|born"
     r"|working|studying|learning|told|selling|broke|came|went|going|married|engaged|allergic|scared|afraid|never|not"
@@ -84,6 +91,14 @@ _ELIDED = re.compile(
     r"|which)\b",
     _I,
 )
+_WHOLE = re.compile(
+    r"[?？]|^\W*(?:(?:and|but|so|well|ok|okay|oh|anyway|also|then|now|maybe|no|yes|yeah|hey|hi|lol|haha) )?(?:i|i'm|im"
+    r"|i've|ive|i'll|i'd|you|u|your|we|we're|he|she|he's|she's|hes|shes|they|they're|it|it's|its|that|that's|thats|this"
+    r"|there|there's|my|our|his|her|who|what|why|how|when|where|please|thanks|thank|bye|good|lol|haha+|ok|okay|anyway"
+    r"|yes|yeah|no|nope|ugh|wow|omg)\b|\b(?:lol|lmao|haha+|hehe+|you|u|your|ur)\b|[😂🤣]",
+    _I,
+)
+"""In a sentence that stands by itself: a subject, a question, a greeting, or laughter."""
 _IMPERSONAL = re.compile(r"^(?:the|a|an|it's|it|that's|there|there's|so|also)\b", _I)
 _BARE_NAME = re.compile(
     r"^(?P<name>[A-Z][\w'-]{1,20})(?= (?:and|proposed|left|died|moved|got|is|was|has|had|asked|told|said|wants|who"
@@ -137,14 +152,21 @@ class StatementReader:
         """The statements of the next message."""
         text = text[:MAX_CHARS]
         plain = mask_foreign(text.replace("\u2019", "'"))
-        found = []
+        found: list[Statement] = []
         self._since_topic += 1
+        last: tuple[int, int] | None = None
         for start, end in sentence_spans(plain)[:MAX_SENTENCES]:
+            if last is not None and _is_fragment(plain[start:end]):
+                last = last[0], end
+                found[-1] = Statement(sentence=_trimmed(text[last[0] : end]), weight=found[-1].weight)
+                self._note_people(plain[start:end], is_kept=True)
+                continue
             cut, weight = self._weigh(plain[start:end])
-            sentence = text[start : start + cut].strip(" \t,;:-—–")
+            sentence = _trimmed(text[start : start + cut])
             is_kept = bool(sentence) and weight >= LEAST_WEIGHT
             if is_kept:
                 found.append(Statement(sentence=sentence, weight=weight))
+            last = (start, end) if is_kept and start + cut >= end else None
             self._note_people(plain[start : start + cut], is_kept=is_kept)
         return found
 
@@ -199,7 +221,7 @@ class StatementReader:
             return 0
         if not kinds:
             return LEAST_WEIGHT if first == PLAIN and not fading and not aside else 0
-        lasting = sum(LASTING[kind][0] for kind in kinds)
+        lasting = sum(LASTING[kind][0] for kind in kinds) - (kinds <= ONLY_WHEN)
         weight = lasting + min(first, 1) + subject - fading - aside // 2
         return weight + STRONG_BONUS if weight >= LEAST_WEIGHT and kinds & STRONG else weight
 
@@ -208,7 +230,7 @@ class StatementReader:
         first = re.match(r"[\w-]+", clause)
         name = first[0].casefold() if first else ""
         is_told_of = self._since_topic <= TOPIC_MESSAGES
-        if _OTHERS.search(clause) or name in self._others:
+        if _OTHERS.search(clause) or _STRANGER.search(clause) or name in self._others:
             return None
         if _KIN.search(clause) or name in self._people or name.removesuffix("s") in self._people:
             self._since_topic = 0
@@ -251,6 +273,16 @@ class StatementReader:
                 self._since_topic = 0
 
 
+def _trimmed(words: str) -> str:
+    return words.strip(" \t\n,;:-—–")
+
+
+def _is_fragment(sentence: str) -> bool:
+    """Whether *sentence* only goes on with the one before it: a few words that name no subject of their own."""
+    words = sentence.split()
+    return len(words) <= FRAGMENT_WORDS and not _WHOLE.search(sentence) and MASK not in sentence
+
+
 def _asks(clause: str, at: int, is_asked: bool) -> bool:
     """Whether a clause is a question; behind others, "who drowned" without a question mark tells more of somebody."""
     return bool(QUESTION.search(clause)) and (at == 0 or is_asked or not _RELATIVE.match(clause))
@@ -273,6 +305,8 @@ def _fading_of(clause: str, kinds: frozenset[str]) -> int:
         found -= {"food"}
     if "occasion" in kinds:
         found -= {"now"}
+    if "kinship" in kinds:  # who somebody is outlasts how they felt
+        found -= {"mood"}
     fading = sum(FADING[kind][0] for kind in found - NEVER_SPARED)
     if kinds & STRONG:
         fading //= 2

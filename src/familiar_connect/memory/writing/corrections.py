@@ -18,12 +18,18 @@ from familiar_connect.memory.writing.rewrite import OurLines, RewriteResult, mer
 
 def remove_replaced(text: str, batch: Batch, told: Sequence[SelfStatement], ours: OurLines) -> RewriteResult:
     """*text*, a person's file, without the quotes that what they *told* in *batch* takes the place of."""
+    said = {turn.id: turn.content for turn in batch.turns}
     outdated = [
         OutdatedLine(text=bullet, turn=statement.turn_id)
         for bullet in bullets_under(text, ABOUT_HEADING)
         for statement in told
-        if replaces(statement.sentence, words_of_quote(bullet))
+        if _replaces(statement, said.get(statement.turn_id, ""), words_of_quote(bullet))
     ]
     if not outdated:
         return RewriteResult(text=text)
     return merge_rewrite(text, "", outdated=outdated, turns={turn.id for turn in batch.turns}, ours=ours)
+
+
+def _replaces(statement: SelfStatement, message: str, earlier: str) -> bool:
+    """Whether *statement* takes the place of *earlier*, or the *message* it is from does: "Not the mill. The barn!"."""
+    return replaces(statement.sentence, earlier) or replaces(message, earlier)
