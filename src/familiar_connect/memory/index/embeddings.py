@@ -25,7 +25,14 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import without_audience
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.folder_listing import FileStamp, file_stamps, locate_file
-from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, moment_of, prepare_passages
+from familiar_connect.memory.index.passages import (
+    Passages,
+    PreparedPassage,
+    count_numbers,
+    digest_of,
+    moment_of,
+    prepare_passages,
+)
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -385,7 +392,9 @@ def _insert_rows(
     connection: sqlite3.Connection, prepared: _Prepared, vectors: dict[str, bytes], passages: Passages
 ) -> list[tuple[int, bytes]]:
     # A new number each time: what was under the old one is never mistaken for what is there now.
-    doc = connection.execute("UPDATE generation SET last_doc = last_doc + 1 RETURNING last_doc").fetchone()[0]
+    count = count_numbers(len(prepared.passages))
+    take = "UPDATE generation SET last_doc = last_doc + ? RETURNING last_doc"
+    doc = connection.execute(take, (count,)).fetchone()[0] - count + 1
     said_at = moment_of(prepared.rel_path, datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC))
     file_facts = (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks))
     connection.execute(
