@@ -48,6 +48,8 @@ from familiar_connect.support.text import without_surrogates
 INDEX_FILE = "embeddings.sqlite"
 VERSION = "3"
 EMBED_BATCH = 32
+PAGE_BYTES = 16_384
+"""Of a chunk and its vector one has room in a page of the usual size, and a third of that is wasted."""
 _IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
 _log = logging.getLogger(__name__)
@@ -97,7 +99,7 @@ class EmbeddingIndex:
         self.path = Path(path)
         self.dim = dim
         identity = {"version": VERSION, "model": model_name, "dim": str(dim)}
-        self._file = DerivedFile(self.path, create=_create, identity=identity)
+        self._file = DerivedFile(self.path, create=_create, identity=identity, page_bytes=PAGE_BYTES)
         self._chunks = Vectors(dim)
         self._building = threading.RLock()
         self._level: tuple[int, int] = (-1, -1)

@@ -300,7 +300,8 @@ class Passages:
         if not len(known):
             return known
         places = np.searchsorted(known, rows).clip(0, len(known) - 1)
-        return units[places[known[places] == rows]]
+        found: Numbers = units[places[known[places] == rows]]
+        return found
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Passages of files written, or named after days, in a stretch of time."""
