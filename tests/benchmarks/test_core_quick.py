@@ -55,7 +55,8 @@ def test_the_pipeline_is_measured_and_no_provider_holds_a_turn() -> None:
     assert found["stalls"]["worst_work_of_each_turn_ms"]["p50"] < pipeline.STALL_P99_MS
     assert found["overhead"]["processor_ms"]["p50"] < 3 * pipeline.OVERHEAD_P50_MS
     assert found["stubs"]["ratio"] < 1.5 * pipeline.MOST_AGAINST_TASK_GROUP
-    assert len(pipeline.rows(found)) == 7
+    assert found["stubs_of_five"]["ratio"] < 1.5 * pipeline.MOST_AGAINST_TASK_GROUP
+    assert len(pipeline.rows(found)) == 8
 
 
 def test_start_up_imports_nothing_heavy() -> None:

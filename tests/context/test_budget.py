@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -308,3 +309,15 @@ def test_a_scene_block_fits_whole_or_goes() -> None:
 
     assert Budgeter().fill([people], {Layer.scene: 100}).kept == [people]
     assert Budgeter().fill([people], {Layer.scene: 2}).kept == []
+
+
+@given(pieces(), st.integers(0, 120), st.sampled_from([None, ItemTag.PERSONA, ItemTag.SUMMARY]), st.booleans())
+def test_what_is_kept_is_counted_as_it_is_sent(
+    found: list[Contribution], budget: int, tag: ItemTag | None, is_told: bool
+) -> None:
+    """Labels and fences included, whether all of it fitted or some was cut: nobody need count it again."""
+    marked = [replace(each, tag=tag if not each.items else None, label="told" if is_told else "") for each in found]
+
+    result = Budgeter().fill(marked, dict.fromkeys(Layer, budget))
+
+    assert result.tokens == sum(cost(each) for each in result.kept)

@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Literal
 
 from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, has_exchange_items, pending_text
@@ -28,7 +29,7 @@ from familiar_connect.context.types import (
 )
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.text import shorten_middle, truncate
-from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens, make_counter
 
 __all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_to_request", "fit_total", "tokens_of"]
 
@@ -43,6 +44,7 @@ NO_BUDGET = "no budget"
 LEAST_WORTH_KEEPING = 8
 """A block shortened to fewer tokens than this says nothing; it goes whole."""
 EVERY_LAYER = dict.fromkeys(Layer)
+_ORDER, _PRIORITY, _ITEMS = attrgetter("order"), attrgetter("priority"), attrgetter("items")
 COMPLETION_SHARE = 0.15
 """Part of the token budget kept for the reply."""
 CHARACTER_SHARE = 0.2
@@ -68,20 +70,26 @@ class Budgeter:
         wanted = EVERY_LAYER if layers is None else dict.fromkeys(layers)
         by_layer: dict[Layer, list[Contribution]] = {}
         notes: list[DroppedNote] = []
+        layer: Layer | None = None
+        group: list[Contribution] | None = None
         for contribution in contributions:
             if not (contribution.text.strip() or contribution.items):
                 continue
-            if layers is None or contribution.layer in wanted:
-                by_layer.setdefault(contribution.layer, []).append(contribution)
+            if contribution.layer is not layer:
+                layer = contribution.layer
+                group = by_layer.setdefault(layer, []) if layers is None or layer in wanted else None
+            if group is not None:
+                group.append(contribution)
             else:
                 notes.append(_note(contribution, "dropped", tokens_of(contribution, self._model)))
-        result = BudgetResult(dropped=notes)
+        result = BudgetResult(dropped=notes, tokens=0)
         kept: list[Contribution] = []
         for layer in [layer for layer in wanted if layer in by_layer] if len(by_layer) > 1 else by_layer:
-            survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes, self._model)
+            survivors, tokens = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes, self._model)
             kept += survivors
+            result.tokens = (result.tokens or 0) + tokens
             if survivors:
-                result.by_layer[layer] = "\n\n".join(c.text for c in survivors)
+                result.by_layer[layer] = "\n\n".join([c.text for c in survivors])
         result.kept = in_prompt_order(kept)
         for note in notes:
             log_cut(note)
@@ -90,15 +98,27 @@ class Budgeter:
 
 def _fill_layer(
     contributions: Sequence[Contribution], budget: int, notes: list[DroppedNote], model: str | None
-) -> list[Contribution]:
+) -> tuple[list[Contribution], int]:
+    """What of one layer fits its budget, and what that costs as it is sent."""
     kept: list[Contribution] = []
-    used = 0
-    for contribution in sorted(contributions, key=lambda c: (-c.priority, c.order)):
-        joint = JOINT if kept else 0
+    used = tokens = joint = 0
+    count = make_counter(model)
+    in_turn = sorted(contributions, key=_ORDER)
+    in_turn.sort(key=_PRIORITY, reverse=True)
+    if not any(map(_ITEMS, in_turn)):  # on the path of every message: what fits as it is need not be weighed one by one
+        sizes = [count(c.text) for c in in_turn]
+        if sum(sizes) + JOINT * (len(sizes) - 1) <= budget:
+            told = [(c, size) for c, size in zip(in_turn, sizes, strict=True) if c.tag is not None or c.label]
+            more = sum([count(prompt_text(c)) - size for c, size in told])
+            return in_turn, sum(sizes) + more + MESSAGE_OVERHEAD * len(sizes)
+    for contribution in in_turn:
         remaining = budget - used - joint
-        if not contribution.items and (size := estimate_tokens(contribution.text, model)) <= remaining:
+        if not contribution.items and (size := count(contribution.text)) <= remaining:
             used += size + joint
+            is_bare = contribution.tag is None and not contribution.label
+            tokens += MESSAGE_OVERHEAD + (size if is_bare else count(prompt_text(contribution)))
             kept.append(contribution)
+            joint = JOINT
             continue
         shortened, note = shorten_contribution(contribution, remaining, model=model)
         if note is not None and budget <= 0:
@@ -107,8 +127,10 @@ def _fill_layer(
             notes.append(note)
         if shortened is not None:
             used += tokens_of(shortened, model) + joint
+            tokens += cost(shortened, model)
             kept.append(shortened)
-    return kept
+            joint = JOINT
+    return kept, tokens
 
 
 def shorten_contribution(
@@ -242,7 +264,8 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
         room = (
             request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output, model)
         )
-        if sum(cost(c, model) for c in kept) > room:
+        spent = output.budget.tokens
+        if (sum(cost(c, model) for c in kept) if spent is None else spent) > room:
             floors = _character_floors(kept, int(request.budget_tokens * CHARACTER_SHARE), model)
             kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), floors=floors, model=model)
             notes += cuts

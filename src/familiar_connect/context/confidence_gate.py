@@ -22,11 +22,19 @@ def withhold(
     contributions: Iterable[Contribution], request: ContextRequest
 ) -> tuple[list[Contribution], list[WithheldNote]]:
     """Those of *contributions* that may be told where *request* comes from, and a note for each of the others."""
+    if request.readers is None:  # nobody reads along who might not be told
+        return list(contributions), []
     told: list[Contribution] = []
     notes: list[WithheldNote] = []
+    verdicts: dict[frozenset[Audience] | None, bool] = {}
     for contribution in contributions:
-        said_to = AUTHORED if contribution.authored and contribution.audiences is None else contribution.audiences
-        if request.may_tell(said_to):
+        said_to = contribution.audiences
+        if said_to is None and contribution.authored:
+            said_to = AUTHORED
+        may_tell = verdicts.get(said_to)
+        if may_tell is None:
+            may_tell = verdicts[said_to] = request.may_tell(said_to)
+        if may_tell:
             told.append(contribution)
         else:
             notes.append(note_withheld(contribution.layer, contribution.source, said_to))

@@ -206,7 +206,9 @@ class ContextPipeline:
             outcomes = await gather(providers, request, time_left_s=limit_s)
         else:
             outcomes, request = await self._gather_beside_chain(providers, request, limit_s)
-        found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
+        found = list(request.preprocessor_contributions)
+        for outcome in outcomes:
+            found += outcome.contributions
         if request.card is not None:
             found = await off_loop(expand_authored, found, request)
         found, withheld = withhold(found, request)

@@ -133,7 +133,16 @@ def prompt_text(contribution: Contribution) -> str:
 
 def in_prompt_order(contributions: list[Contribution]) -> list[Contribution]:
     """*contributions* as they stand in the prompt; arrival decides among equals."""
-    return sorted(contributions, key=lambda c: (slot_index(c), c.volatile, -c.priority, c.key, c.order))
+    keyed = []
+    layer: Layer | None = None
+    tag: ItemTag | None = None
+    slot = 0.0
+    for place, each in enumerate(contributions):  # on the path of every message: what comes together is looked up once
+        if each.layer is not layer or each.tag is not tag:
+            layer, tag, slot = each.layer, each.tag, slot_index(each)
+        keyed.append((slot, each.volatile, -each.priority, each.key, each.order, place))
+    keyed.sort()
+    return [contributions[key[-1]] for key in keyed]
 
 
 _FENCE = re.compile(r"<(?=\s*/?\s*(?:memory|message)\b)", re.IGNORECASE)

@@ -259,6 +259,8 @@ class BudgetResult:
     by_layer: dict[Layer, str] = field(default_factory=dict)
     dropped: list[DroppedNote] = field(default_factory=list)
     kept: list[Contribution] = field(default_factory=list)
+    tokens: int | None = field(default=None, compare=False)
+    """What `kept` costs as it is sent; None: nobody has counted it."""
 
 
 ProviderStatus = Literal["ok", "error", "timeout", "asleep"]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 
 CHARS_PER_TOKEN = 4
 """Of plain Latin text."""
@@ -133,11 +133,17 @@ def estimate_tokens(text: str, model: str | None = None) -> int:
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
     if vocabulary is None or encoder is None:
-        return _weigh_again(text) if len(text) <= 4 * REMEMBERED_CHARS else _weighed_tokens(text)
+        return _weigh_of_any_length(text)
     if len(text) <= REMEMBERED_CHARS:
         return _count_exactly(vocabulary, text)
     counted = len(encoder(text[:EXACT_LIMIT_CHARS]))
     return math.ceil(counted * max(1.0, len(text) / EXACT_LIMIT_CHARS))
+
+
+def make_counter(model: str | None = None) -> Callable[[str], int]:
+    """`estimate_tokens` for many texts: which vocabulary *model* has is looked up once."""
+    model = model or _counted_for.get()
+    return partial(estimate_tokens, model=model) if model and vocabulary_of(model) else _weigh_of_any_length
 
 
 def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
@@ -217,6 +223,10 @@ def _weighed_tokens(text: str) -> int:
 
 _weigh_again = lru_cache(maxsize=1024)(_weighed_tokens)
 """The same turns are weighed again for every prompt that shows them."""
+
+
+def _weigh_of_any_length(text: str) -> int:
+    return _weigh_again(text) if len(text) <= 4 * REMEMBERED_CHARS else _weighed_tokens(text)
 
 
 def _weighed_chars(text: str, max_tokens: int) -> int:

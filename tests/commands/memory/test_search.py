@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import sqlite3
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -217,3 +219,15 @@ def test_stats_of_a_memory_nobody_has_used(tmp_path: Path, capsys: Shown, monkey
     call_command(memory_search.stats, tmp_path)
 
     assert "memory files: 0, 0 bytes (none yet)" in capsys.readouterr().out
+
+
+def test_a_busy_machine_takes_in_as_much_as_an_idle_one(
+    home: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour by the clock passes between two looks at it; what limits the work is the work."""
+    hours = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 3_600.0 * next(hours))
+
+    assert call_command(memory_search.search, home, "silver spoon") == 0
+
+    assert "by their words alone" not in capsys.readouterr().err

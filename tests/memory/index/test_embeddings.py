@@ -432,3 +432,28 @@ def test_a_file_that_changes_all_day_leaves_nothing_behind(
     assert (facts.concerns.tolist(), later.concerns.tolist(), len(left)) == ([1.0], [NAMED_LATER], 0)
     assert len(held._paths) == 3
     assert len(held._labels) + len(held._headings) <= 2 * 3 + 4
+
+
+def test_a_word_is_found_in_a_file_of_more_passages_than_a_number_has_rows(
+    store: MemoryStore, model: CountingEmbedder
+) -> None:
+    """At its beginning, in its middle and at its end, and in the files before and after; gone with the file."""
+    lines = [f"- line {number} tells of walnuts and nothing else that matters" for number in range(200)]
+    lines[3] += " otter"
+    lines[100] += " otter"
+    lines[199] += " otter"
+    store.write_file("aaa.md", "# Before\n\nAn otter swims.\n")
+    store.write_file("long.md", "# Long\n\n" + "\n".join(lines) + "\n")
+    store.write_file("zzz.md", "# After\n\nAn otter sleeps.\n")
+    with opened(store) as index:
+        index.build_if_stale(store, model)
+
+        units = index.passages.postings("otters").tolist()
+        told = [text for _, text in index.passages.tellable_texts(units, RecallScope()).values()]
+        assert len(units) == 5
+        assert all("otter" in text for text in told)
+        assert sum("line" in text for text in told) == 3
+        store.delete_file("long.md", source="test")
+        index.build_if_stale(store, model)
+        assert len(index.passages.postings("otter")) == 2
+        assert len(index.passages.postings("walnuts")) == 0

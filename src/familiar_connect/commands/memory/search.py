@@ -328,7 +328,8 @@ def sync_index(
 ) -> tuple[BuildStats, int]:
     """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is.
 
-    With *meaning_s*, what talk means is taken in for so long at most.
+    With *meaning_s*, what talk means is taken in for so long at most, by this program's own work: on a busy machine as
+    much is taken in as on an idle one.
     """
     from familiar_connect.memory.index.embeddings import BuildStats
 
@@ -339,8 +340,8 @@ def sync_index(
         if index.turns is not None:
             with progress_bar("turns", quiet=quiet) as progress:
                 taken = index.turns.sync(None)
-                ends = math.inf if meaning_s is None else time.monotonic() + meaning_s
-                index.turns.sync(index.model, go_on=lambda: time.monotonic() < ends, progress=progress)
+                ends = math.inf if meaning_s is None else time.process_time() + meaning_s
+                index.turns.sync(index.model, go_on=lambda: time.process_time() < ends, progress=progress)
             if left := index.turns.count_without_meaning():
                 say(
                     f"familiar: {left:,} pieces of talk are found by their words alone yet; `familiar memory reindex`"

@@ -25,7 +25,14 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import without_audience
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.folder_listing import FileStamp, file_stamps, locate_file
-from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, moment_of, prepare_passages
+from familiar_connect.memory.index.passages import (
+    Passages,
+    PreparedPassage,
+    count_numbers,
+    digest_of,
+    moment_of,
+    prepare_passages,
+)
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -41,6 +48,8 @@ from familiar_connect.support.text import without_surrogates
 INDEX_FILE = "embeddings.sqlite"
 VERSION = "3"
 EMBED_BATCH = 32
+PAGE_BYTES = 16_384
+"""Of a chunk and its vector one has room in a page of the usual size, and a third of that is wasted."""
 _IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
 _log = logging.getLogger(__name__)
@@ -90,7 +99,7 @@ class EmbeddingIndex:
         self.path = Path(path)
         self.dim = dim
         identity = {"version": VERSION, "model": model_name, "dim": str(dim)}
-        self._file = DerivedFile(self.path, create=_create, identity=identity)
+        self._file = DerivedFile(self.path, create=_create, identity=identity, page_bytes=PAGE_BYTES)
         self._chunks = Vectors(dim)
         self._building = threading.RLock()
         self._level: tuple[int, int] = (-1, -1)
@@ -385,7 +394,9 @@ def _insert_rows(
     connection: sqlite3.Connection, prepared: _Prepared, vectors: dict[str, bytes], passages: Passages
 ) -> list[tuple[int, bytes]]:
     # A new number each time: what was under the old one is never mistaken for what is there now.
-    doc = connection.execute("UPDATE generation SET last_doc = last_doc + 1 RETURNING last_doc").fetchone()[0]
+    count = count_numbers(len(prepared.passages))
+    take = "UPDATE generation SET last_doc = last_doc + ? RETURNING last_doc"
+    doc = connection.execute(take, (count,)).fetchone()[0] - count + 1
     said_at = moment_of(prepared.rel_path, datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC))
     file_facts = (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks))
     connection.execute(

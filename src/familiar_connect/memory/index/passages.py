@@ -44,7 +44,14 @@ from familiar_connect.memory.index.storage import (
 )
 from familiar_connect.memory.index.vectors.blobs import Bits, from_blobs, from_small_blobs, to_blob, to_small_blobs
 from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
-from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, read_postings, word_table
+from familiar_connect.memory.index.vectors.word_index import (
+    delete_words,
+    insert_words,
+    read_postings,
+    to_row,
+    to_rows,
+    word_table,
+)
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row
 
@@ -52,6 +59,8 @@ WHOLE_BELOW_WORDS = 60
 """A chunk this short is one passage: it says one thing, and is shown whole."""
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
+ROW_BITS = 6
+"""Of the number of a passage in the word index: a file has so many of them, or as many numbers as it needs."""
 VECTOR_BITS: Bits = 1
 """Of each number of a vector. With two, no more was found: the dialogues and chats of `benchmarks.recall`."""
 MAX_POSTINGS = 5_000
@@ -129,13 +138,16 @@ class Passages:
         self._words_known = 0
         self._paths: dict[int, str] = {}
         """Files by their number."""
+        self._rows_of: tuple[Numbers | None, Numbers] = (None, np.empty(0, dtype=np.int64))
+        """The passages there were when they were last numbered for the word index, and their numbers there."""
 
     def delete(self, connection: sqlite3.Connection, doc: int) -> None:
         """Take out the passages of one file, inside the caller's transaction."""
         its_own = (unit_number(doc, 0), unit_number(doc + 1, 0))
         select = f"SELECT p.id, {TEXT} {_OF_CHUNKS} WHERE p.id >= ? AND p.id < ?"
         rows = connection.execute(select, its_own).fetchall()
-        delete_words(connection, "passage_words", ((unit, words_to_index(text)) for unit, text in rows))
+        words = ((to_row(unit, ROW_BITS), words_to_index(text)) for unit, text in rows)
+        delete_words(connection, "passage_words", words)
         connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", its_own)
         self._dropped += [unit for unit, _ in rows]
 
@@ -163,7 +175,8 @@ class Passages:
             rel_path = chunks[0][1].rel_path
             self._new_rows.append((unit, rel_path, label, passage.heading_path, said_at, words, asks))
             self._added.append((unit, blob))
-        insert_words(connection, "passage_words", ((unit, words_to_index(each.text)) for unit, each in numbered))
+        rows = ((to_row(unit, ROW_BITS), words_to_index(each.text)) for unit, each in numbered)
+        insert_words(connection, "passage_words", rows)
 
     def commit_vectors(self, before: int) -> None:
         """After the caller's transaction: the vectors in memory follow, unless they were behind anyway."""
@@ -270,11 +283,24 @@ class Passages:
 
     def postings(self, word: str) -> Numbers:
         """Passages that hold *word*, of the newest files."""
+        self.catch_up()
         level, held = self._level, self._postings.get(word)
         if held is not None and held[0] == level:
             return held[1]
-        found = read_postings(self._file, "passage_words", word, MAX_POSTINGS)
+        found = self._units_of(read_postings(self._file, "passage_words", word, MAX_POSTINGS))
         self._postings.put(word, (level, found))
+        return found
+
+    def _units_of(self, rows: Numbers) -> Numbers:
+        """The passages that have *rows* in the word index; a long file goes on into the numbers after its own."""
+        units = self._facts.ids()
+        if self._rows_of[0] is not units:
+            self._rows_of = units, to_rows(units, ROW_BITS)
+        known = self._rows_of[1]
+        if not len(known):
+            return known
+        places = np.searchsorted(known, rows).clip(0, len(known) - 1)
+        found: Numbers = units[places[known[places] == rows]]
         return found
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
@@ -399,6 +425,11 @@ def _place_in(
 
 def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+def count_numbers(passages: int) -> int:
+    """How many of the numbers of files one of so many *passages* takes, for its rows in the word index."""
+    return (passages >> ROW_BITS) + 1
 
 
 def moment_of(rel_path: str, when: datetime) -> float:

@@ -41,8 +41,6 @@ MAX_ROWS = 4_096
 """Rows of units held; whoever asks again asks about the same."""
 COMPACT_AFTER_ROWS = 500
 """Rows put in out of order leave their pages half empty; so many of them are worth writing the file anew."""
-PAGE_BYTES = 16_384
-"""Of a chunk and its vector hardly two have room in one of the usual pages, and the rest of it is wasted."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -57,10 +55,21 @@ class IndexClosed(IndexUnavailable):
 
 
 class DerivedFile:
-    """One SQLite file that is made again whenever it does not fit *identity* (version, model, size)."""
+    """One SQLite file that is made again whenever it does not fit *identity* (version, model, size).
 
-    def __init__(self, path: Path, *, create: Callable[[sqlite3.Connection], None], identity: dict[str, str]) -> None:
+    *page_bytes* are for rows of which hardly two have room in a page of the usual size.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: Callable[[sqlite3.Connection], None],
+        identity: dict[str, str],
+        page_bytes: int | None = None,
+    ) -> None:
         self.path = path
+        self._page_bytes = page_bytes
         self._create = create
         self._identity = identity
         self._lock = threading.RLock()
@@ -179,7 +188,7 @@ class DerivedFile:
             error=IndexUnavailable,
             synchronous="NORMAL",
             busy_timeout_s=BUSY_TIMEOUT_S,
-            page_bytes=PAGE_BYTES,
+            page_bytes=self._page_bytes,
         )
         database.write("PRAGMA secure_delete=ON")  # what leaves the index leaves its file
         return database

@@ -35,12 +35,14 @@ from familiar_connect.memory.index.storage import (
 from familiar_connect.memory.index.vectors import terms
 from familiar_connect.memory.index.vectors.blobs import from_small_blobs
 from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
-from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, word_table
+from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, to_row, word_table
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
 """After this long a silence the next thing said in a channel begins another conversation."""
 MAX_STRETCH = 200
+ROW_BITS = 8
+"""Of the number of a unit in the word index; they count beyond the longest conversation."""
 PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
 DAY_S = 86_400
@@ -247,7 +249,7 @@ def insert_units(connection: sqlite3.Connection, units: Sequence[NewUnit]) -> li
             (unit, said.id, piece, said.channel_id, speaker, moment, count, asks, mark_text(text), kept[unit]),
         )
         found.append((unit, said.id, said.channel_id, speaker, moment, count, asks))
-    insert_words(connection, "words", words.items())
+    insert_words(connection, "words", ((to_row(unit, ROW_BITS), each) for unit, each in words.items()))
     return found
 
 
@@ -255,7 +257,8 @@ def delete_units(connection: sqlite3.Connection, gone: Sequence[int]) -> None:
     """Remove units; words that nobody else said stay until `drop_unheld`."""
     select = "SELECT id, words FROM units WHERE id IN (SELECT value FROM json_each(?))"
     kept = connection.execute(select, (json.dumps(list(gone)),)).fetchall()
-    delete_words(connection, "words", terms.release_words(connection, kept).items())
+    words = terms.release_words(connection, kept)
+    delete_words(connection, "words", ((to_row(unit, ROW_BITS), each) for unit, each in words.items()))
     for table in ("units", "vectors"):
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit in gone])
     connection.executemany(

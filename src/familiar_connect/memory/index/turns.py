@@ -39,6 +39,7 @@ from familiar_connect.memory.index.storage import (
 from familiar_connect.memory.index.turn_rows import (
     DAY_S,
     PIECE_CHARS,
+    ROW_BITS,
     SENTENCE_BITS,
     NewUnit,
     SentenceVectors,
@@ -56,7 +57,7 @@ from familiar_connect.memory.index.turn_rows import (
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
 from familiar_connect.memory.index.vectors.terms import drop_unheld
-from familiar_connect.memory.index.vectors.word_index import read_postings
+from familiar_connect.memory.index.vectors.word_index import from_rows, read_postings
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 
@@ -186,7 +187,7 @@ class TurnIndex:
 
     def postings(self, word: str) -> Numbers:
         """The newest units that hold *word*."""
-        return read_postings(self._file, "words", word, MAX_POSTINGS)
+        return from_rows(read_postings(self._file, "words", word, MAX_POSTINGS), ROW_BITS)
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Units said in a stretch of time, newest first."""
