@@ -159,16 +159,23 @@ def measure_caches() -> dict[str, int]:
 
 
 def measure_types() -> dict[str, int]:
-    """Bytes of everything Python knows to be there, by type: what the collector follows and what that refers to."""
+    """Bytes of everything Python knows to be there, by type: what the collector follows and all that it refers to.
+
+    A dict or tuple of plain texts and numbers is not followed by the collector, so what is in it is looked for here.
+    """
     seen: set[int] = set()
     found: dict[str, int] = {}
     for tracked in gc.get_objects():
-        for each in (tracked, *gc.get_referents(tracked)):
-            if id(each) not in seen:
-                seen.add(id(each))
-                name = type(each).__name__
-                with suppress(TypeError, ReferenceError):
-                    found[name] = found.get(name, 0) + sys.getsizeof(each)
+        waiting = [tracked]
+        while waiting:
+            each = waiting.pop()
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+            name = type(each).__name__
+            with suppress(TypeError, ReferenceError):
+                found[name] = found.get(name, 0) + sys.getsizeof(each)
+            waiting += [part for part in gc.get_referents(each) if not gc.is_tracked(part)]
     return found
 
 

@@ -17,7 +17,7 @@ from tests.fakes.scripted_familiar import ANA, BEN
 
 def test_a_list_survives_a_restart_and_knows_people_by_id_alone(tmp_path: Path) -> None:
     """Another name is the same person; the same name on another platform is not."""
-    IgnoreList(tmp_path / "ignored.toml").add(BEN)
+    assert str(IgnoreList(tmp_path / "ignored.toml").add(BEN)) == "Ben (discord:222)"
     again = IgnoreList(tmp_path / "ignored.toml")
 
     assert again.is_ignored(Author("discord", "222", "renamed", "Renamed"))

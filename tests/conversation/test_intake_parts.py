@@ -317,6 +317,17 @@ async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: P
     house.history.close()
 
 
+async def test_a_name_that_cannot_be_kept_costs_nobody_an_answer(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk may be full: the message is heard all the same."""
+
+    def refuse(*_: object) -> None:
+        raise OSError("full")
+
+    monkeypatch.setattr(ChannelLabels, "keep", refuse)
+
+    assert await house.hear("hello") is IntakeResult.considering
+
+
 async def test_a_place_may_take_a_moment_to_say_who_reads_it(house: House) -> None:
     """Discord looks at the people of a large server in another thread."""
 

@@ -144,6 +144,8 @@ def test_a_place_that_may_hear_of_private_channels_widens_the_rule_and_never_nar
         (HIDDEN, SERVER, True),
         (SERVER, SERVER, False),
         (HIDDEN, hidden_channel("discord", 3001), False),
+        (hidden_channel("discord", 3001, 2001, "aa"), hidden_channel("discord", 3001, 2001, "bb"), True),
+        (hidden_channel("discord", 3001, 2001, "aa"), hidden_channel("discord", 3001, 2001, "aa"), False),
         (SERVER, EVERYONE, False),
         (OWNER, HIDDEN, False),
         (None, HIDDEN, False),

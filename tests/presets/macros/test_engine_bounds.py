@@ -266,6 +266,12 @@ def test_an_end_that_fits_no_block_is_the_first_openings(text: str, left: str) -
     assert expand(text, context(chance=0.5)).text == left
 
 
+def test_a_variable_named_like_a_macro_opens_no_block() -> None:
+    """The end belongs to the macro, or to nobody."""
+    assert expand("{{.reverse}} x {{/reverse}}", context(reverse="R")).text == "R x {{/reverse}}"
+    assert expand("{{reverse}}a{{.reverse}}b{{/reverse}}", context(reverse="R")).text == "bRa"
+
+
 def test_a_die_never_shows_more_than_its_sides() -> None:
     """Not even where chance is as high as can be."""
     assert [expand("{{roll:d6}}", context(chance=chance)).text for chance in (0.0, 0.999, 1.0)] == ["1", "6", "6"]
