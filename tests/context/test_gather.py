@@ -76,15 +76,17 @@ async def test_a_hanging_provider_is_left_behind_at_its_deadline(
 ) -> None:
     """Whether it waits for ever, will not be cancelled, or is stuck in a thread."""
     began = time.perf_counter()
-    with caplog.at_level(logging.WARNING):
-        outcomes = await gather([hanging, FixedProvider(a_piece("a"), id="a")], a_request())
+    try:
+        with caplog.at_level(logging.WARNING):
+            outcomes = await gather([hanging, FixedProvider(a_piece("a"), id="a")], a_request())
+    finally:  # a thread that stays stuck would keep the whole run from its end
+        (hanging.free if isinstance(hanging, BlockedThreadProvider) else hanging.go).set()
     took = time.perf_counter() - began
+    await asyncio.sleep(0)
 
     assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
-    assert 0.02 <= outcomes[0].duration_s <= took < 200
+    assert 0 < outcomes[0].duration_s <= took < 200
     assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
-    (hanging.free if isinstance(hanging, BlockedThreadProvider) else hanging.go).set()
-    await asyncio.sleep(0)
 
 
 async def test_a_provider_out_of_time_is_cancelled() -> None:

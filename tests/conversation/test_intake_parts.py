@@ -564,7 +564,7 @@ async def test_who_spoke_to_us_is_told_that_it_was_not_stored_and_sees_no_path(
     """A room is not told of others' chatter; a place without a way to tell one person gets the whole reason."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise HistoryError("/home/me/history.db is full")
+        raise HistoryError("/srv/ember/history.db is full")
 
     monkeypatch.setattr(HistoryStore, "append_if_new", refuse)
     place, failing, plain = TellingPlace(), TellingPlace(fails=DeliveryError("no", retryable=False)), Here()
@@ -572,9 +572,9 @@ async def test_who_spoke_to_us_is_told_that_it_was_not_stored_and_sees_no_path(
         assert await house.hear(place=each, **more) is IntakeResult.not_stored
 
     assert [text for text, _ in place.told] == told
-    assert all("/home" not in sentence for _, sentence in place.told)
+    assert all("/srv" not in sentence for _, sentence in place.told)
     assert place.notices == failing.notices == []
-    assert ["/home/me/history.db is full" in notice for notice in plain.notices] == [True]
+    assert ["/srv/ember/history.db is full" in notice for notice in plain.notices] == [True]
 
 
 async def test_an_intake_without_labels_or_listeners_hears(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
         screen.note(f"This is the chat {place.name!r}.")
     shown = 0 if plain else verbosity
     code = asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
-    if plain:
+    if plain and code == exit_codes.OK:  # what went wrong was told
         say_kept_warnings()
     return code
 
@@ -162,7 +162,7 @@ def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, w
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     log_beside = partial(_log_beside, verbosity=0 if plain else verbosity)
     code = asyncio.run(hold_group_chat(opened, home, screen, options, busy_with=_busy, log_beside=log_beside))
-    if plain:
+    if plain and code == exit_codes.OK:  # what went wrong was told
         say_kept_warnings()
     return code
 

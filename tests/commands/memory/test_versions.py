@@ -14,7 +14,7 @@ def test_the_log_answers_when_a_belief_changed(run: Run) -> None:
     lines = [line for line in told if line.startswith("v")]
 
     assert [line.split()[:2] for line in lines] == [["v1", "2026-04-06"], ["v2", "2026-04-07"], ["v3", "2026-04-10"]]
-    assert "+2 −1 lines  memory_writer  run " in lines[-1]
+    assert "+3 −1 lines  memory_writer  run " in lines[-1]
     assert lines[-1].endswith("turns 15–17")
 
 

@@ -102,24 +102,25 @@ content_search
 METRICS = {
     110: """\
 Providers
-  provider           count  ok  error  timeout  success     p50     p95
-  character              1   1      0        0     100%  1.0 ms  1.0 ms
-  content_search         1   0      0        1       0%  2.00 s  2.00 s
-  short_term_memory      1   1      0        0     100%  2.0 ms  2.0 ms
+  provider           count  ok  error  timeout  asleep  success     p50     p95
+  character              1   1      0        0       0     100%  1.0 ms  1.0 ms
+  content_search         1   0      0        1       0       0%  2.00 s  2.00 s
+  short_term_memory      1   1      0        0       0     100%  2.0 ms  2.0 ms
 """,
     40: """\
 Providers
   character
       count 1, ok 1, error 0, timeout 0,
-      success 100%, p50 1.0 ms,
-      p95 1.0 ms
+      asleep 0, success 100%,
+      p50 1.0 ms, p95 1.0 ms
   content_search
       count 1, ok 0, error 0, timeout 1,
-      success 0%, p50 2.00 s, p95 2.00 s
+      asleep 0, success 0%, p50 2.00 s,
+      p95 2.00 s
   short_term_memory
       count 1, ok 1, error 0, timeout 0,
-      success 100%, p50 2.0 ms,
-      p95 2.0 ms
+      asleep 0, success 100%,
+      p50 2.0 ms, p95 2.0 ms
 """,
 }
 METRICS[80] = METRICS[110]
