@@ -11,7 +11,7 @@ import pytest
 
 from familiar_connect.context.gather import BLOCKED_S, gather
 from familiar_connect.context.protocols import ContextProvider
-from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
+from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
 from tests.fakes.context import (
     BlockedThreadProvider,
     FailingProvider,
@@ -87,6 +87,18 @@ async def test_a_hanging_provider_is_left_behind_at_its_deadline(
     assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
     assert 0 < outcomes[0].duration_s <= took < 200
     assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
+
+
+async def test_who_answers_after_another_is_late_is_not_waited_for_any_longer() -> None:
+    """Neither to its own deadline nor, where it has none, for ever: it has answered."""
+    for deadline_s in (300.0, NO_DEADLINE):
+        late, slow = WaitingProvider(id="late", deadline_s=0.01), WaitingProvider(id="slow", deadline_s=deadline_s)
+        asyncio.get_running_loop().call_later(0.05, slow.go.set)
+        async with asyncio.timeout(60):
+            outcomes = await gather([late, slow], a_request())
+
+        assert told(outcomes) == [("late", "timeout", 0), ("slow", "ok", 0)]
+        late.go.set()
 
 
 async def test_a_provider_out_of_time_is_cancelled() -> None:

@@ -64,13 +64,12 @@ async def _wait_for_all(asked: Sequence[_Asked], began: float) -> None:
     It counts for itself: `asyncio.wait`, which would tell who has answered, takes twice as long to set up.
     """
     loop = asyncio.get_running_loop()
-    left = len(asked)
+    pending = {each.task for each in asked}
     woken: asyncio.Future[None] | None = None
 
-    def note_answer(_task: asyncio.Task[list[Contribution]]) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
+    def note_answer(task: asyncio.Task[list[Contribution]]) -> None:
+        pending.discard(task)
+        if not pending:
             wake()
 
     def wake() -> None:
@@ -80,7 +79,7 @@ async def _wait_for_all(asked: Sequence[_Asked], began: float) -> None:
     for each in asked:
         each.task.add_done_callback(note_answer)
     waiting = list(asked)
-    while waiting and left:
+    while pending:
         woken = loop.create_future()
         first = min([each.limit_s for each in waiting])
         alarm = None if first == NO_DEADLINE else loop.call_at(began + first, wake)
@@ -91,6 +90,7 @@ async def _wait_for_all(asked: Sequence[_Asked], began: float) -> None:
                 alarm.cancel()
         passed = loop.time() - began
         waiting = [each for each in waiting if not each.task.done() and each.limit_s > max(first, passed)]
+        pending.intersection_update([each.task for each in waiting])  # who is late is not waited for
 
 
 class _Asked(NamedTuple):
