@@ -171,8 +171,8 @@ class Cell:
         elif facts["after"] != "answered" and trouble.name != "short memory":
             faults.append(f"after it: {facts['after']}, and only a restart helped")
         about_it = [line for line in facts["owner"] if re.search(trouble.named_as, line, re.IGNORECASE)]
-        if trouble.is_told and not about_it and facts["meanwhile"] != "answered":
-            faults.append("the owner was not told what is wrong")
+        if trouble.is_told and not facts["owner"] and facts["meanwhile"] != "answered":
+            faults.append("the owner was not told")
         asked = [number for number, name in ((BEFORE, "before"), (AFTER, "after")) if facts[name] == "answered"]
         lost = [number for number in asked if not self._heard(number)]
         if lost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,12 @@ def careless(messages: Sequence[Message]) -> str:
 
 def files_with(root: Path, word: str) -> list[str]:
     """Files of the familiar that hold *word*, but for its history."""
-    return [
-        path.relative_to(root).as_posix()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.startswith("history.db") and word.encode() in path.read_bytes()
-    ]
+    found = []
+    for path in sorted(root.rglob("*")):
+        with suppress(FileNotFoundError, IsADirectoryError):  # a file that was being written has its name by now
+            if not path.name.startswith("history.db") and word.encode() in path.read_bytes():
+                found.append(path.relative_to(root).as_posix())
+    return found
 
 
 async def take_back(den: Any, how: str, said: Any, other: Any) -> None:
