@@ -226,7 +226,7 @@ def test_an_unknown_familiar_in_a_log_is_asked_for(home: Path) -> None:
 def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path) -> None:
     """Undoing leaves neither the chat nor what memory was made of it; what others said stays."""
     file = write_chat(home / "evening.jsonl", HEADER, *LINES)
-    before = run_program(home, "memory", "search", "what is the dog called").stdout
+    before = run_program(home, "memory", "search", "what is the dog called").returncode
     written = run_program(home, "import", "chat", file, "--write-up")
     memory = home / "familiars/ember/memory"
     people = [path.name for path in (memory / "people").glob("*.md")]
@@ -234,7 +234,7 @@ def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path
 
     undone = run_program(home, "import", "undo", "1")
 
-    assert "Biscuit" not in before
+    assert before == 1
     assert written.returncode == 0
     assert sorted(people) == ["import-guest.md", "terminal-you.md"]
     assert "My dog is called Biscuit" in found
@@ -242,7 +242,7 @@ def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path
     assert "Took 6 messages of evening.jsonl back out." in undone.stdout
     assert not list((memory / "people").glob("*.md"))
     assert not list((memory / "sessions").glob("*.md"))
-    assert "Biscuit" not in run_program(home, "memory", "search", "what is the dog called").stdout
+    assert run_program(home, "memory", "search", "what is the dog called").returncode == 1
     assert "evening" not in run_program(home, "chat", "--list").stdout
     assert not list((home / "familiars/ember/story").glob("1*.json"))
     assert "No chat was brought in yet" in run_program(home, "import", "list").stdout

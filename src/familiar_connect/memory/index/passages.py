@@ -61,8 +61,8 @@ MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
 ROW_BITS = 6
 """Of the number of a passage in the word index: a file has so many of them, or as many numbers as it needs."""
-VECTOR_BITS: Bits = 1
-"""Of each number of a vector. With two, no more was found: the dialogues and chats of `benchmarks.recall`."""
+VECTOR_BITS: Bits = 2
+"""Of each number of a vector. With one, as much was found, but a greeting bore on a question about a dog."""
 MAX_POSTINGS = 5_000
 MAX_WORDS_HELD, MAX_POSTINGS_HELD = 1_000, 500_000
 """Words whose postings are held, and numbers in all of them (4 MB), as long as no file changes."""
