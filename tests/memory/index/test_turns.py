@@ -18,6 +18,8 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import TurnMark
 from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
+from familiar_connect.memory.index import turn_rows
+from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.storage import DerivedFile
 from familiar_connect.memory.index.turn_rows import embed_units
@@ -261,6 +263,26 @@ def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistorySt
 
     assert hit.turn_id == said
     assert len(hit.text) <= 1201
+
+
+def test_a_turn_of_many_pieces_is_cut_once_however_many_of_them_are_read(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut anew for each piece, a pasted book held every search up for minutes."""
+    say(history, "Once there was a hill with a lantern. " * 4_000)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    cut = []
+
+    def split(text: str, limit: int) -> list[str]:
+        cut.append(text)
+        return split_long(text, limit)
+
+    monkeypatch.setattr(turn_rows, "split_long", split)
+    found = look_for(index, "lantern")
+
+    assert len(found) > 100
+    assert len(cut) <= 2
 
 
 def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:

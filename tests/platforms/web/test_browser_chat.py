@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fakes.browser import WAIT_MS, Visit, open_visit
+from tests.fakes.browser import Visit, open_visit
 from tests.fakes.model_server import DONE, Answer, ModelServer, answer_after, event, head, raw_answer, stream_answer
 from tests.fakes.page import PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
@@ -322,7 +322,7 @@ def test_axe_finds_no_serious_fault(
     with open_visit(browser, running.address, color_scheme=scheme, reduced_motion="reduce") as visit:
         page = visit.page
         if path:
-            page.goto(running.origin + path, timeout=4 * WAIT_MS)  # why waits for an index that is still being made
+            page.goto(running.origin + path)
         else:
             page.locator("[data-ready]").wait_for()
             say(page, "Hello")

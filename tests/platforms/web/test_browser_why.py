@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -227,13 +226,10 @@ def test_a_stranger_gets_from_a_reply_to_the_answer_and_what_mends_it(
 
 
 def test_what_was_heard_and_is_not_written_yet(visit: Visit) -> None:
-    """Said in another channel, and nothing in the message led to it, or only so that it came far down."""
+    """Said in another channel, and nothing in the message led to it."""
     answer = ask(visit, "Theodora oboe Ghent", WEATHER)
-    unwritten = "It was heard, but it is not written into memory yet: the memory writer has not come to it."
 
-    assert answer == unwritten or re.fullmatch(
-        r"It was found only at place [2-9]\d: too far from .* to be told\.", answer
-    )
+    assert answer == "It was heard, but it is not written into memory yet: the memory writer has not come to it."
 
 
 def test_what_was_found_too_far_down(visit: Visit) -> None:

@@ -210,9 +210,11 @@ class UnitTexts:
         rows = self._file.read(READ_UNITS, (json.dumps(list(units)),))
         turns = json.dumps(sorted({row[1] for row in rows}))
         said: dict[int, str] = dict(self._history.database.read(READ_SAID, (self._familiar_id, turns)))
+        pieces = {turn_id: split_long(text, PIECE_CHARS) for turn_id, text in said.items()}
+        last = {row[1]: row[3] for row in sorted(rows, key=lambda row: int(row[3]))}
         found: list[Row] = []
         for unit, turn_id, channel_id, piece, mark in rows:
-            text = piece_marked(said.get(turn_id, ""), piece, mark)
+            text = piece_marked(pieces.get(turn_id, []), piece, mark, may_hold_rest=piece == last[turn_id])
             if text is not None:
                 found.append((unit, turn_id, channel_id, text))
         return found
@@ -224,13 +226,16 @@ def mark_text(text: str) -> int:
     return number - (1 << 32) if number >> 31 else number  # signed, it takes four bytes
 
 
-def piece_marked(said: str, piece: int, mark: int) -> str | None:
-    """The text of a unit that has its place and mark, as it stands in what was *said*; None: that was edited since.
+def piece_marked(pieces: Sequence[str], place: int, mark: int, *, may_hold_rest: bool) -> str | None:
+    """The text of a unit that has its place and mark among the *pieces* of what was said; None: that was edited since.
 
     An edit that made a turn longer left it as many units: the last of them holds all the rest.
     """
-    pieces = split_long(said, PIECE_CHARS)[piece:]
-    return next((text for text in (*pieces[:1], "".join(pieces)) if mark_text(text) == mark), None)
+    own = pieces[place] if place < len(pieces) else ""
+    if mark_text(own) == mark:
+        return own
+    rest = "".join(pieces[place:]) if may_hold_rest else ""
+    return rest if rest and mark_text(rest) == mark else None
 
 
 def insert_units(connection: sqlite3.Connection, units: Sequence[NewUnit]) -> list[Row]:
