@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 pytestmark = needs_page
 
 QUICK = '[providers.content_search]\nembedder = "hashing"\n'
+WRITES_LATE = "[memory_writer]\nidle_timeout = 1000000000.0\n"
+"""The page that is started later does not find the talk long over, and write it up."""
 PLACES = {**TEA_HOUSE["places"], "garden": {"kind": "text", "server": "Tea House", "name": "garden"}}
 LANTERNS = [
     f"At the lantern festival the lantern of {name} is as tall as a house, and the festival would be no lantern "
@@ -87,7 +89,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         said("bo", "tea", WELL),
         said("bo", "tea", FESTIVAL),
         said("bo", "tea", WEATHER),
-        settings="budget_tokens = 3000\n",
+        settings=f"budget_tokens = 3000\n{WRITES_LATE}",
         memory={
             "lore/well.md": "# Well\n\nThe old well is forty feet deep.\n",
             **{f"lore/{number}.md": f"# {number}\n\n{text}\n" for number, text in enumerate(ASIDES)},
