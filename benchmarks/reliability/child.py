@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -31,6 +32,7 @@ from familiar_connect.platforms.discord.adapter import DiscordPlatform
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.runner import ReplyRunner
 from familiar_connect.reply.types import ReplyOutcome
+from familiar_connect.support import thread_pools
 from familiar_connect.support.aio import cancel_and_wait
 
 FAILURES: tuple[str | ModelError, ...] = (
@@ -63,6 +65,8 @@ class Plan:
     """The side model says no to everything."""
     keeps_exchanges: bool = True
     """Remember what became of each exchange; a long run would measure that."""
+    never_steps_back: bool = False
+    """Threads of the index keep the process's priority: on a busy machine a run that waits for them would take hours."""
     hurry: bool = False
     """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
 
@@ -222,6 +226,8 @@ def main(arguments: list[str]) -> None:
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
     logging.getLogger("discord").setLevel(logging.CRITICAL)
     plan = Plan(**json.loads(arguments[0]))
+    if plan.never_steps_back:
+        thread_pools.LOWEST_PRIORITY = os.getpriority(os.PRIO_PROCESS, 0)
     asyncio.run(run_familiar(plan))
 
 

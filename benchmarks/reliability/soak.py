@@ -78,6 +78,7 @@ async def measure(
                 model_s=0.0,
                 never_joins_in=True,
                 keeps_exchanges=False,
+                never_steps_back=True,
             )
             async with running_process(server, "child", plan, **EXACT_HEAP) as child:
                 began = time.perf_counter()

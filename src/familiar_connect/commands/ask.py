@@ -27,7 +27,7 @@ from familiar_connect.commands.common import (
     say_kept_warnings,
 )
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
-from familiar_connect.commands.trust import ask_about_endpoints
+from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.support.clock import machine_zone
 
@@ -100,7 +100,7 @@ def ask(
     home = home_of(ctx)
     keep_log_apart(ctx, home)
     root = open_or_make_root(home, familiar_id)
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home, model=model)
     speaks_through = model_for_call(root, home, model)
     chat = open_chat(root, wish, usual=USUAL_CHAT)
     question = Question(text=text, chat=chat, user_name=user_name, speaks_through=speaks_through)

@@ -37,7 +37,7 @@ from familiar_connect.commands.conversation import (
 )
 from familiar_connect.commands.group_chat import GroupWish, hold_group_chat, open_group
 from familiar_connect.commands.name_completion import complete_familiars, complete_groups
-from familiar_connect.commands.trust import ask_about_endpoints
+from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
@@ -136,7 +136,7 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = open_root(home, familiar_id)
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home, model=options.model)
     verbosity: int = ctx.find_root().obj["verbose"]
     speaks_through = model_for_call(root, home, options.model)
     place = open_chat(root, wish)
@@ -157,7 +157,7 @@ def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, w
     keep_log_apart(ctx, home)
     opened = open_group(home, group, wish)
     for root in opened.roots:
-        ask_about_endpoints(root, home)
+        prepare_to_start(root, home, model=options.model)
     verbosity: int = ctx.find_root().obj["verbose"]
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     log_beside = partial(_log_beside, verbosity=0 if plain else verbosity)

@@ -105,7 +105,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield _disk(home)
     free = _free_memory()
     yield free
-    yield from _run_check("embedded", lambda: [_embedded()])
+    yield from _run_check("embedded", lambda: [_embedded(home)])
     try:
         if not familiar_id and not list_familiars(home):
             yield DoctorFinding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
@@ -208,11 +208,11 @@ def _free_memory() -> DoctorFinding:
     return DoctorFinding("ram", "ok", says)
 
 
-def _embedded() -> DoctorFinding:
+def _embedded(home: Path) -> DoctorFinding:
     from familiar_connect.llm.embedded.weights import find_weights
 
     try:
-        weights = find_weights()
+        weights = find_weights(home)
     except FamiliarError as error:
         return DoctorFinding("embedded", "warn", str(error))
     return DoctorFinding("embedded", "ok", f"{weights.path.name}, {weights.path.stat().st_size / 1e6:.0f} MB")
@@ -276,7 +276,7 @@ def _embedded_word(model: str, home: Path) -> str:
     name = local_model_name(model)
     with spinner("asking the model for a word"):
         if name is None:
-            word = asyncio.run(ask_small_model())
+            word = asyncio.run(ask_small_model(home))
         else:
             word = asyncio.run(ask_model_file(name, ModelLibrary(home).file_of(name)))
     return f'says "{word.text}" after {word.load_s:.1f} s of loading and {word.seconds:.1f} s'

@@ -25,7 +25,7 @@ from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.support.word_wrap import terminal_width
 
 if TYPE_CHECKING:
-    from familiar_connect.llm.local.library import ModelLibrary
+    pass
 
 MODEL_EPILOG = """\b
 Examples:
@@ -81,13 +81,12 @@ class AnsweringModel:
 @click.pass_context
 def list_local_models(ctx: click.Context, as_json: bool) -> None:
     """Show which model answers for whom, which are here, and which could be fetched."""
-    from familiar_connect.llm.local.library import ModelLibrary
     from familiar_connect.support.free_memory import free_memory
 
     home = home_of(ctx)
     free = free_memory()
     answering = _answering(home)
-    rows = list(_rows(ModelLibrary(home), free, {each.model for each in answering}))
+    rows = list(_rows(home, free, {each.model for each in answering}))
     if as_json:
         shown = {"answering": [asdict(each) for each in answering], "models": [asdict(row) for row in rows]}
         say_json({**shown, "free_memory_bytes": free})
@@ -134,9 +133,12 @@ def _answering(home: Path) -> list[AnsweringModel]:
     return found
 
 
-def _rows(library: ModelLibrary, free: int | None, used: set[str]) -> Iterator[ModelRow]:
+def _rows(home: Path, free: int | None, used: set[str]) -> Iterator[ModelRow]:
     """The small default, then the models that are here, then those that could be fetched."""
-    yield _with_state(_small_row(), free, used)
+    from familiar_connect.llm.local.library import ModelLibrary
+
+    library = ModelLibrary(home)
+    yield _with_state(_small_row(home), free, used)
     known = {each.name: each for each in library.catalogue()}
     here = {each.name: each for each in library.models_here()}
     for name in [*(name for name in here if name not in known), *known]:
@@ -155,13 +157,13 @@ def _rows(library: ModelLibrary, free: int | None, used: set[str]) -> Iterator[M
         yield _with_state(_as_stored(row) if stored else row, free, used)
 
 
-def _small_row() -> ModelRow:
+def _small_row(home: Path) -> ModelRow:
     from familiar_connect.llm.embedded.weights import find_weights
     from familiar_connect.llm.local.catalogue import WORK_BYTES
 
     size, state, note = 0, "here", "comes along; private and quick to start, but simple-minded"
     try:
-        size = find_weights().path.stat().st_size
+        size = find_weights(home).path.stat().st_size
     except FamiliarError as error:
         state, note = "missing", str(error)
     return ModelRow(
@@ -212,17 +214,21 @@ def _with_state(row: ModelRow, free: int | None, used: set[str]) -> ModelRow:
 @click.pass_context
 def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None:
     """Fetch the model NAME of the list; what an earlier try fetched is gone on from."""
+    from familiar_connect.llm.embedded.weights import find_small_model
     from familiar_connect.llm.local.fetch import fetch_model
     from familiar_connect.llm.local.library import ModelLibrary
 
-    library = ModelLibrary(home_of(ctx))
+    home = home_of(ctx)
+    library = ModelLibrary(home)
     entry, target = library.entry(name), library.path_for(name)
+    if name == EMBEDDED_MODEL:
+        target = find_small_model(home) or target
     was_here, began = target.exists(), time.monotonic()
     if not was_here:
         if not as_json:
             say(f"Fetching {entry.title}: {entry.bytes / MEGABYTE:,.0f} MB, licence {entry.licence}.", err=True)
         try:
-            with _progress(entry.title, quiet=as_json) as progress:
+            with fetch_progress(entry.title, quiet=as_json) as progress:
                 fetch_model(entry, target, source=source, progress=progress, tell=_tell_below_bar)
         except KeyboardInterrupt:
             say(f"What has come is kept: `familiar model get {name}` goes on from there.", err=True)
@@ -244,7 +250,7 @@ def _tell_below_bar(sentence: str) -> None:
 
 
 @contextmanager
-def _progress(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def fetch_progress(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar with the time left on a terminal, a line now and then elsewhere."""
     with progress_bar(title, quiet=quiet) as bar:
         if bar is not None:

@@ -35,7 +35,7 @@ from familiar_connect.commands.page_server import (
     page_password,
     require_web_packages,
 )
-from familiar_connect.commands.trust import ask_about_endpoints
+from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.command import command_name
 from familiar_connect.errors import SetupError
 
@@ -90,7 +90,7 @@ def run(
         keep_log_apart(ctx, home)
         return _run_demo(open_or_make_root(home, familiar_id), home, tour=tour, page_port=port)
     root = open_root(home, familiar_id)
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home)
     return asyncio.run(_run(root, home, partial(_bot, home=home, has_page=page_wanted), page_port=port))
 
 
@@ -98,7 +98,7 @@ def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> i
     """Let a copy of the familiar live on a Discord of ours, and say where what came of it can be looked at."""
     from familiar_connect.commands.trial import open_trial, say_trial
 
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home)
     require_discord()
     with open_trial(root, home) as copy:
         code = asyncio.run(_tour(copy, home) if tour else _run(copy, home, _demo, page_port=page_port))

@@ -20,7 +20,7 @@ from familiar_connect.commands.common import (
     say,
 )
 from familiar_connect.commands.conversation import TERMINAL_PLACE
-from familiar_connect.commands.trust import ask_about_endpoints
+from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
 
@@ -95,7 +95,7 @@ def voice(
         from familiar_connect.commands.voice_say import say_into_file
 
         return say_into_file(root, home, words, answer)
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home)
     if is_live:
         from familiar_connect.commands.voice_live import LiveWish, talk_live
 

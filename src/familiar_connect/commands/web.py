@@ -18,8 +18,8 @@ from familiar_connect.commands.page_server import (
     page_password,
     require_web_packages,
 )
+from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.commands.run import run_until, stop_on_signal
-from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.support.clock import machine_zone
 
 EPILOG = """\b
@@ -61,7 +61,7 @@ def web(
     )
     password = page_password(home, host)
     root = open_or_make_root(home, familiar_id)
-    ask_about_endpoints(root, home)
+    prepare_to_start(root, home)
     return asyncio.run(_serve(root, home, options, password))
 
 

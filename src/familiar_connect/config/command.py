@@ -15,7 +15,8 @@ from pathlib import Path
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
 """Set by the launcher, so that messages name the command the person typed."""
 NAME = "familiar"
-SCRIPTS = (NAME, "familiar-connect")
+PACKAGE = "familiar-connect"
+SCRIPTS = (NAME, PACKAGE)
 LAUNCHER = "run.py"
 OWN_SCRIPT = "-P"
 """The option of Python's by which the scripts that the set-up writes are known."""
@@ -100,6 +101,15 @@ def with_command_in_help(text: str) -> str:
     return _IN_HELP.sub(lambda _: program_name(), text)
 
 
+def _launcher() -> Path:
+    return Path(__file__).parents[3] / LAUNCHER
+
+
+def has_launcher() -> bool:
+    """Whether the program runs from its own folder, where `run.py` lies, and not as an installed package."""
+    return os.environ.get(COMMAND_VARIABLE, "").endswith(LAUNCHER) or _launcher().is_file()
+
+
 def command_with_extra(extra: str, words: list[str] | None = None) -> str | None:
     """How this run is started with the packages of *extra*: the same words, or its verb where the words use none.
 
@@ -109,13 +119,37 @@ def command_with_extra(extra: str, words: list[str] | None = None) -> str | None
     verbs = VERBS_OF_EXTRA[extra]
     if not set(verbs) & set(words):
         words = [*(["--home", _options.home] if _options.home is not None else []), verbs[0]]
-    launcher = Path(__file__).parents[3] / LAUNCHER
+    if not has_launcher():
+        return None
     typed = os.environ.get(COMMAND_VARIABLE, "")
     if not typed.endswith(LAUNCHER):
-        if not launcher.is_file():
-            return None
-        typed = f"python3 {shlex.quote(str(launcher))}"
+        typed = f"python3 {shlex.quote(str(_launcher()))}"
     return f"{typed} --with {extra} {shlex.join(words)}"
+
+
+def command_to_install(extra: str) -> str:
+    """What brings the packages of *extra* into the environment this program was installed in."""
+    from importlib.util import find_spec
+
+    needs = shlex.join(_requirements_of(extra) or [f"{PACKAGE}[{extra}]"])
+    if "pipx" in Path(sys.prefix).parts:
+        return f"pipx inject {PACKAGE} {needs}"
+    python = _shortest(sys.executable)
+    if find_spec("pip") is None:
+        return f"uv pip install --python {python} {needs}"
+    return f"{python} -m pip install {needs}"
+
+
+def _requirements_of(extra: str) -> list[str]:
+    """The packages of *extra*, as the installed program names them; by name they are found on any index."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        rows = requires(PACKAGE) or []
+    except PackageNotFoundError:
+        return []
+    parts = (row.partition(";") for row in rows)
+    return [name.strip() for name, _, marker in parts if f"extra == '{extra}'" in marker.replace('"', "'")]
 
 
 def _started_as(script: str, typed: list[str]) -> str:

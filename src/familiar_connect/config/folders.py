@@ -245,6 +245,11 @@ class HomeFolder:
         return self.cache / "models"
 
     @property
+    def small_model(self) -> Path:
+        """The small model, where it was fetched because it was not installed beside the program."""
+        return self.models / "small" / "small.gguf"
+
+    @property
     def models_file(self) -> Path:
         """Names the owner gave to model files that lie elsewhere."""
         return self.root / "models.toml"

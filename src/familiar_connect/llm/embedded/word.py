@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import open_model_file
+from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.llm.profiles import local_file_capabilities
 from familiar_connect.llm.types import Message
 from familiar_connect.support.text import one_line, sentences
@@ -37,9 +39,9 @@ async def ask_model_file(name: str, path: Path) -> EmbeddedWord:
     )
 
 
-async def ask_small_model() -> EmbeddedWord:
-    """The same of the small model that comes with the program."""
-    return await _ask(EmbeddedModel(EmbeddedServer(), temperature=0.0))
+async def ask_small_model(home: Path) -> EmbeddedWord:
+    """The same of the small model that comes with the program, or was fetched into *home*."""
+    return await _ask(EmbeddedModel(EmbeddedServer(find=partial(find_weights, home)), temperature=0.0))
 
 
 async def _ask(client: EmbeddedModel) -> EmbeddedWord:

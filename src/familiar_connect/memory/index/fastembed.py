@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from familiar_connect.config.command import command_to_install
 from familiar_connect.config.secrets import read_secret
 from familiar_connect.errors import FamiliarError
 
@@ -89,7 +90,7 @@ class FastEmbedModel:
 
     def _load(self) -> Any:
         if importlib.util.find_spec("fastembed") is None:
-            raise FastEmbedUnavailable("fastembed is not installed: run `pip install familiar-connect[fastembed]`.")
+            raise FastEmbedUnavailable(f"fastembed is not installed: run `{command_to_install('fastembed')}`.")
         from fastembed import TextEmbedding
 
         folder = self._cache_path or default_cache_path()
@@ -107,7 +108,7 @@ def why_unavailable(
 ) -> str | None:
     """What is lacking for *model_name*, in a sentence with the way out; None when it can be used."""
     if importlib.util.find_spec("fastembed") is None:
-        return f"{model_name} needs fastembed: run `pip install familiar-connect[fastembed]`."
+        return f"{model_name} needs fastembed: run `{command_to_install('fastembed')}`."
     if (known := list_fastembed_models()) and model_name.lower() not in known:
         return (
             f"fastembed does not know {model_name}: `embedder` under [providers.content_search] takes `auto`, "

