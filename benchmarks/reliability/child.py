@@ -66,7 +66,7 @@ class Plan:
     keeps_exchanges: bool = True
     """Remember what became of each exchange; a long run would measure that."""
     never_steps_back: bool = False
-    """Threads of the index keep the process's priority: on a busy machine a run that waits for them would take hours."""
+    """The index keeps the process's priority: on a busy machine a run that waits for it would take hours."""
     hurry: bool = False
     """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
 

@@ -201,6 +201,7 @@ def test_every_hint_of_an_installed_program_can_be_followed(installed: Installed
     page = installed.run(tmp_path, "web", "--no-open")
     looked = installed.run(tmp_path, "doctor")
     listed = installed.run(tmp_path, "model", "list")
+    contacts = installed.run(tmp_path, "doctor", "--privacy")
     python = installed.folder / "bin" / "python"
 
     assert page.returncode != 0
@@ -208,6 +209,7 @@ def test_every_hint_of_an_installed_program_can_be_followed(installed: Installed
     assert "run.py" not in page.stderr + looked.stdout + looked.stderr + listed.stdout
     assert "model get embedded" in looked.stdout
     assert "model get embedded" in listed.stdout
+    assert "Once, at the first start:\n  the package index of pip: the small model is fetched" in contacts.stdout
 
 
 def test_a_chat_of_another_program_comes_in_and_the_model_is_got_by_name(installed: Installed, tmp_path: Path) -> None:

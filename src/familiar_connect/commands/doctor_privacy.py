@@ -1,7 +1,8 @@
 """list_contacts: what the program may contact with the settings as they are, and why. Nothing is contacted to say it.
 
 Each row is read from the same settings that the client of it is built from, so a setting that leads elsewhere shows
-here. `UNASKED` rows happen while a familiar talks; `ON_REQUEST` rows only when the owner runs the command they name.
+here. `UNASKED` rows happen while a familiar talks; a `FIRST_START` row once; `ON_REQUEST` rows only when the owner runs
+the command they name.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ DISCORD_HOSTS = ("https://gateway.discord.gg", "https://cdn.discordapp.com", "ht
 """Where Discord itself sends its clients: for events, pictures and sound."""
 TWITCH_HOSTS = ("https://id.twitch.tv", "https://api.twitch.tv", "https://eventsub.wss.twitch.tv")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-When = Literal["while it talks", "when you ask"]
+When = Literal["while it talks", "at the first start", "when you ask"]
 UNASKED: When = "while it talks"
+FIRST_START: When = "at the first start"
 ON_REQUEST: When = "when you ask"
 NEVER = (
     "makers of libraries: telemetry is switched off before onnxruntime and the Hugging Face hub are loaded",
@@ -132,12 +134,15 @@ def _list_proxies() -> Iterator[Contact]:
 
 def _list_requested(home: Path, config: CharacterConfig | None) -> Iterator[Contact]:
     """What only a command of the owner's contacts."""
+    from familiar_connect.llm.embedded.weights import find_small_model
     from familiar_connect.llm.local.catalogue import read_catalogue
     from familiar_connect.llm.local.discovery import USUAL_PORTS
 
     for origin in dict.fromkeys(origin_of(each.url) for each in read_catalogue(home)):
         yield Contact(origin, ON_REQUEST, "`familiar model get NAME` fetches a model, also from where that sends it")
     yield Contact(PACKAGE_INDEX, ON_REQUEST, "`familiar model get NAME`, where its publisher cannot be reached")
+    if find_small_model(home) is None:
+        yield Contact(PACKAGE_INDEX, FIRST_START, "the small model is fetched, unless another one answers")
     ports = ", ".join(map(str, USUAL_PORTS))
     yield Contact(
         "http://127.0.0.1", ON_REQUEST, f"`familiar connect` looks for model servers on this computer (ports {ports})"
@@ -171,6 +176,8 @@ def show_contacts(ctx: click.Context, familiar_id: str | None, *, as_json: bool)
         say_json({"contacts": rows, "never": list(NEVER)})
         return 0
     _say_rows("While it talks, as it is set up now:", (each for each in contacts if each.when == UNASKED))
+    if first := [each for each in contacts if each.when == FIRST_START]:
+        _say_rows("Once, at the first start:", first)
     _say_rows("Only when you ask for it:", (each for each in contacts if each.when == ON_REQUEST))
     say("Never:")
     for text in NEVER:

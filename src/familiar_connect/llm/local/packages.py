@@ -129,9 +129,10 @@ def _running(command: list[str], env: dict[str, str], said: IO[bytes]) -> Iterat
 
 def _bytes_below(folder: Path) -> int:
     found = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # it may go while it is looked at
-            found += path.stat().st_size if path.is_file() else 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # it may go while it is looked at
+                found += os.stat(os.path.join(parent, name)).st_size
     return found
 
 
