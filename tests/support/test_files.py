@@ -134,8 +134,8 @@ def test_a_locked_file_is_the_one_that_stands_there(tmp_path: Path) -> None:
     waiting.start()
     with open_locked(path, os.O_RDONLY):
         first_has_it.set()
+        order.append("replaced")  # before it is: nobody who opens the new one waits
         atomic_write(path, "new")
-        order.append("replaced")
     waiting.join()
 
     assert order == ["replaced", "new"]

@@ -13,6 +13,7 @@ from benchmarks.token_counts import SAMPLES
 from familiar_connect.context.budget import estimate_tokens as from_budget
 from familiar_connect.support.tokens import (
     EXACT_LIMIT_CHARS,
+    WEIGHED_LIMIT_CHARS,
     chars_within,
     estimate_tokens,
     load_vocabulary,
@@ -35,6 +36,24 @@ def test_nothing_costs_nothing_and_something_at_least_one(text: str, tokens: int
 def test_more_text_never_costs_less(first: str, more: str) -> None:
     """The estimate is monotone."""
     assert estimate_tokens(first) <= estimate_tokens(first + more)
+
+
+def test_of_a_very_long_text_only_the_beginning_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of ten megabytes would hold the event loop; the rest is taken to be as dense."""
+    text = "lorem ipsum " * 200_000
+    looked_at = []
+
+    def weigh(part: str) -> int:
+        looked_at.append(len(part))
+        return len(part) * 25
+
+    whole = sum(estimate_tokens(text[at : at + 60_000]) for at in range(0, len(text), 60_000))
+    assert estimate_tokens(text) == pytest.approx(whole, rel=0.001)
+    assert estimate_tokens(text) <= estimate_tokens(f"{text}more")
+    monkeypatch.setattr("familiar_connect.support.tokens._weigh", weigh)
+    estimate_tokens(text)
+
+    assert max(looked_at) <= WEIGHED_LIMIT_CHARS
 
 
 def test_a_known_vocabulary_is_counted_exactly() -> None:

@@ -25,6 +25,8 @@ MESSAGE_OVERHEAD = 4
 """Tokens a chat format spends around one message."""
 
 MOST_CHARS_A_TOKEN = 32
+WEIGHED_LIMIT_CHARS = 200_000
+"""The same for a text that is weighed, which is quicker."""
 REMEMBERED_CHARS = 2_000
 """Counts of texts up to this length are remembered."""
 
@@ -226,7 +228,11 @@ _weigh_again = lru_cache(maxsize=1024)(_weighed_tokens)
 
 
 def _weigh_of_any_length(text: str) -> int:
-    return _weigh_again(text) if len(text) <= 4 * REMEMBERED_CHARS else _weighed_tokens(text)
+    if len(text) <= 4 * REMEMBERED_CHARS:
+        return _weigh_again(text)
+    if len(text) <= WEIGHED_LIMIT_CHARS:
+        return _weighed_tokens(text)
+    return math.ceil(_weighed_tokens(text[:WEIGHED_LIMIT_CHARS]) * len(text) / WEIGHED_LIMIT_CHARS)
 
 
 def _weighed_chars(text: str, max_tokens: int) -> int:

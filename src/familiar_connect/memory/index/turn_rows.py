@@ -45,6 +45,8 @@ ROW_BITS = 8
 """Of the number of a unit in the word index; they count beyond the longest conversation."""
 PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
+LONG_TURN_CHARS = 100_000
+"""A turn from this length on is cut once for all the batches in which its pieces are embedded."""
 DAY_S = 86_400
 SENTENCE_BITS = 3
 MAX_SENTENCES = 1 << SENTENCE_BITS
@@ -204,13 +206,25 @@ class UnitTexts:
         self._file = file
         self._history = history
         self._familiar_id = familiar_id
+        self._long: tuple[str, list[str]] | None = None
+        """The last very long turn and its pieces, which are embedded a few at a time; let go with the next read."""
+
+    def _split(self, text: str) -> list[str]:
+        if len(text) < LONG_TURN_CHARS:
+            return split_long(text, PIECE_CHARS)
+        long = self._long
+        if long is None or long[0] != text:
+            long = self._long = (text, split_long(text, PIECE_CHARS))
+        return long[1]
 
     def read(self, units: Sequence[int]) -> list[Row]:
         """`unit, turn_id, channel_id, text` of those of *units* that still read as they were taken in."""
         rows = self._file.read(READ_UNITS, (json.dumps(list(units)),))
         turns = json.dumps(sorted({row[1] for row in rows}))
         said: dict[int, str] = dict(self._history.database.read(READ_SAID, (self._familiar_id, turns)))
-        pieces = {turn_id: split_long(text, PIECE_CHARS) for turn_id, text in said.items()}
+        pieces = {turn_id: self._split(text) for turn_id, text in said.items()}
+        if self._long is not None and self._long[0] not in said.values():
+            self._long = None
         last = {row[1]: row[3] for row in sorted(rows, key=lambda row: int(row[3]))}
         found: list[Row] = []
         for unit, turn_id, channel_id, piece, mark in rows:
