@@ -57,6 +57,10 @@ Hit = Recollection | RetrievedChunk
 H = TypeVar("H", bound=Recollection | RetrievedChunk)
 
 
+LONGEST_REPEATED = 20_000
+"""Characters: nothing that is found is as long, so a longer utterance cannot be what is found."""
+
+
 def topic_words(text: str) -> set[str]:
     """The words of *text* that say what it is about, lower-cased."""
     return {word for word in content_words(text) if word not in SMALL_TALK}
@@ -64,7 +68,8 @@ def topic_words(text: str) -> set[str]:
 
 def only_relevant(utterance: str, hits: Sequence[H]) -> list[H]:
     """Those of *hits*, in their order, that bear on *utterance*; never the utterance itself, said before."""
-    about, same = bool(topic_words(utterance)), plain_words(utterance)
+    about = any(word not in SMALL_TALK for word in content_words(utterance))
+    same = plain_words(utterance[:LONGEST_REPEATED])
     told = [
         hit for hit in hits if (about or _is_asked_for(hit)) and plain_words(hit.text) != same and topic_words(hit.text)
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from familiar_connect.memory.people import ALIASES_HEADING, STOP_WORDS
@@ -49,7 +49,9 @@ class SourceFinder:
         self._said = []
         for turn in batch.turns:
             person = batch.participant(turn)
-            words = frozenset(telling_words(turn.actual_words))
+            words = frozenset(
+                _stems(set(_words(turn.actual_words)), STOP_WORDS)
+            )
             self._said.append(_Said(turn.id, words, person.slug if person else None))
         seen = Counter(word for said in self._said for word in said.words)
         self._rarity = {word: math.log(1 + len(self._said) / count) for word, count in seen.items()}
@@ -108,8 +110,17 @@ class SourceFinder:
 
 def telling_words(text: str, *, without: Collection[str] = STOP_WORDS) -> list[str]:
     """The words that carry meaning, without their endings; scripts without spaces in pairs of characters."""
+    return _stems(_words(text), without)
+
+
+def _words(text: str) -> list[str]:
+    found: list[str] = _WORD.findall(text.casefold())
+    return found
+
+
+def _stems(words: Iterable[str], without: Collection[str]) -> list[str]:
     found: list[str] = []
-    for word in _WORD.findall(text.casefold()):
+    for word in words:
         if _WIDE.search(word):
             found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
         elif word not in without and (len(word) > 2 or word.isdigit()):
