@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from familiar_connect.config.command import set_home_option
-from tests.fakes import collection, leftovers
+from tests.fakes import collection, leftovers, quick
 
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "50"))
 """How many examples a property is tried with where its test names no number; raise it for a long search."""
@@ -20,9 +20,13 @@ settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    quick.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Bring our own plugins."""
-    for plugin in (leftovers, collection):
+    for plugin in (leftovers, collection, quick):
         config.pluginmanager.register(plugin)
 
 

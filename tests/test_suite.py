@@ -20,6 +20,7 @@ from tests.fakes.leftovers import RUN, left_over, processes_of
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.program_process import environment, start_program
+from tests.fakes.quick import kinds_of_file
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import until, wait_until
 from tools import browser, launch
@@ -220,3 +221,14 @@ def test_a_browser_is_fetched_in_ci_alone_and_only_where_there_is_none(
     browser.prepare_browser()
 
     assert [command[1] for command in ran] == steps
+
+
+def test_the_kind_of_a_test_follows_from_its_place_and_its_helpers() -> None:
+    """Nobody has to remember a marker, and `--quick` leaves out whatever has one."""
+    tests = ROOT / "tests"
+
+    assert kinds_of_file(tests / "platforms" / "web" / "test_browser_chat.py") >= {"browser", "process"}
+    assert kinds_of_file(tests / "walks" / "test_first_question.py") >= {"walk"}
+    assert kinds_of_file(tests / "benchmarks" / "test_turns_quick.py") >= {"benchmark"}
+    assert kinds_of_file(tests / "test_suite.py") == {"process"}
+    assert kinds_of_file(tests / "support" / "test_tokens.py") == frozenset()

@@ -134,6 +134,8 @@ def bare_name(python: str) -> str:
 def run_checks(venv: str, arguments: Sequence[str]) -> int:
     """Every check, each to its end, or with arguments pytest alone; 0 when all pass."""
     checks = [("tests", ("pytest", *arguments))] if arguments else list(CHECKS)
+    if list(arguments) == ["--quick"]:
+        checks = [("tests", (*CHECKS[-1][1], "--quick"))]
     from tools.browser import prepare_browser  # not on the path that hands the process over
 
     prepare_browser()

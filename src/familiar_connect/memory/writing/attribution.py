@@ -49,9 +49,7 @@ class SourceFinder:
         self._said = []
         for turn in batch.turns:
             person = batch.participant(turn)
-            words = frozenset(
-                _stems(set(_words(turn.actual_words)), STOP_WORDS)
-            )
+            words = frozenset(_stems(set(_words(turn.actual_words)), STOP_WORDS))
             self._said.append(_Said(turn.id, words, person.slug if person else None))
         seen = Counter(word for said in self._said for word in said.words)
         self._rarity = {word: math.log(1 + len(self._said) / count) for word, count in seen.items()}
