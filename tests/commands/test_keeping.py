@@ -32,3 +32,27 @@ def test_facts_stand_in_the_file_and_in_the_compacted_chat(tmp_path: Path) -> No
     assert "I live in Vienna now" in after
     assert "gone: “" in log
     assert "I moved to Graz”, out of date" in log
+
+
+def test_what_is_taken_back_goes_from_the_file_and_stands_in_the_log(tmp_path: Path) -> None:
+    """A plan that fell through, a thing that was sold, an allergy that was none, a joke; what still holds stays."""
+    first = ("We're flying to Crete in May", "I drive an old Volvo", "I'm allergic to nuts", "My sister lives in Bern")
+    second = (
+        "nah, Crete is cancelled",
+        "we sold the Volvo",
+        "I'm not allergic to nuts, they tested it",
+        "I have a twin",
+    )
+    with model_endpoint(*(stream_answer("Hm.") for _ in range(len(first) + len(second) + 2))) as server:
+        root = make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", said="\n".join((*first, "")))
+        run_program(tmp_path, "memory", "write-now")
+        before = (root / "memory" / "people" / "terminal-you.md").read_text(encoding="utf-8")
+        run_program(tmp_path, "chat", "--plain", "--continue", said="\n".join((*second, "jk", "")))
+        run_program(tmp_path, "memory", "write-now")
+        after = (root / "memory" / "people" / "terminal-you.md").read_text(encoding="utf-8")
+        log = run_program(tmp_path, "memory", "log", "people/terminal-you.md").stdout
+
+    assert [words for words in first if words not in before] == []
+    assert [words for words in (*first, "I have a twin") if f"said: {words}" in after] == ["My sister lives in Bern"]
+    assert [words for words in first[:3] if f"{words}”, out of date" not in log] == []
