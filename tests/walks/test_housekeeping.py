@@ -106,17 +106,58 @@ def test_two_topics_that_are_one_become_one(tmp_path: Path) -> None:
 def test_a_file_that_is_nearly_full_is_split_at_a_heading(tmp_path: Path) -> None:
     """Its largest section gets a file for the same ears, and a link stands in its place."""
     root = make_home(tmp_path)
-    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(4_000))
-    write(root, topics__boat=f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n{sails}\n## Anchor\n- Rusty.\n")
+    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(3_000))
+    oars = "".join(f"- Oar number {number} is of ash and has a crack.\n" for number in range(1_500))
+    write(root, topics__boat=f"{SERVER}# Boat\n\n## Oars\n{oars}\n## Sails\n{sails}\n## Anchor\n- Rusty.\n")
     told = check(tmp_path)
     approve(tmp_path, told["proposal"])
     boat, split = ((root / "memory" / "topics" / f"{name}.md").read_text() for name in ("boat", "boat-sails"))
 
     assert "large file" in [each["kind"] for each in told["findings"]]
     assert (
-        boat == f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
+        boat == f"{SERVER}# Boat\n\n## Oars\n{oars}\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
     )
     assert split == f"{SERVER}# Sails\n\n{sails}"
+
+
+def test_a_file_over_its_cap_is_split_for_the_same_ears(tmp_path: Path) -> None:
+    """Approved under the name of the file alone, its parts come along: no line is lost, none is heard by others."""
+    root = make_home(tmp_path)
+    cap = 262_144
+    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(8_000))
+    oars = "".join(f"- Oar number {number} is of ash and has a crack.\n\n" for number in range(2_000))
+    whole = f"{SERVER}# Boat\n\nShe is green.\n\n## Sails\n{sails}\n## Oars\n{oars}\n## Anchor\n- Rusty.\n"
+    write(root, topics__boat=whole)
+    told = check(tmp_path)
+    waiting = (root / "memory" / "topics" / "boat.md").read_text()
+    done = run_program(tmp_path, "memory", "review", "--approve", told["proposal"], "--file", "topics/boat.md")
+    files = {path.name: path.read_text() for path in sorted((root / "memory" / "topics").glob("*.md"))}
+    again = check(tmp_path)
+
+    assert "cut there; shorten or split it: into topics/boat.md and 3 files beside it" in told["findings"][0]["says"]
+    assert waiting == whole
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(files) == ["boat-sails-2.md", "boat-sails-3.md", "boat-sails.md", "boat.md"]
+    assert all(text.startswith(SERVER) and len(text.encode()) <= cap for text in files.values())
+    assert "See [Sails](boat-sails.md), [Sails 2](boat-sails-2.md), [Sails 3](boat-sails-3.md)." in files["boat.md"]
+    lines = [line for text in files.values() for line in text.splitlines() if line.startswith("- ")]
+    assert sorted(lines) == sorted(line for line in whole.splitlines() if line.startswith("- "))
+    assert [each["kind"] for each in again["findings"]] == []
+
+
+def test_a_pasted_page_without_headings_is_split_too(tmp_path: Path) -> None:
+    """Between paragraphs; canon and files about people are the owner's to shorten, and only told of."""
+    root = make_home(tmp_path)
+    pages = "\n\n".join(f"Page {number}. {'It rained. ' * 100}" for number in range(300))
+    write(root, notes=f"# Notes\n\n{pages}\n", self__canon=f"# Canon\n\n{pages}\n", people__ida=f"# Ida\n\n{pages}\n")
+    told = check(tmp_path)
+    approve(tmp_path, told["proposal"])
+    notes = {path.name: path.read_text() for path in (root / "memory").glob("notes*.md")}
+
+    assert [each["suggests"] for each in told["findings"] if "is read to" in each["says"]] == [True, False, False]
+    assert sorted(notes) == ["notes-part-2.md", "notes-part.md", "notes.md"]
+    assert notes["notes.md"] == "# Notes\n\nSee [Notes part](notes-part.md), [Notes part 2](notes-part-2.md).\n\n"
+    assert all(f"Page {number}. " in "".join(notes.values()) for number in range(300))
 
 
 def test_a_model_finds_what_the_rules_do_not(tmp_path: Path) -> None:

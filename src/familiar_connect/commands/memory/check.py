@@ -43,7 +43,7 @@ def check(ctx: click.Context, propose: bool, ask_model: bool, familiar_id: str |
     with open_session(ctx, familiar_id) as memory:
         now = datetime.now(UTC)
         memory.notice_hand_edits()
-        findings = examine_memory(memory.store, now=now, doubts=doubts)
+        findings = examine_memory(memory.store, now=now, doubts=doubts, audiences=memory.audiences)
         plan = proposal(findings, familiar_id=memory.familiar_id, now=now)
         waiting = Review(memory.store)
         run_id = waiting.propose(plan) if plan is not None and propose else None
