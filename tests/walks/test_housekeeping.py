@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.fakes.model_server import whole_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.writer_setup import writer_answer
 from tests.walks.test_owner_lines import home_with_writer
 
 SERVER = "---\naudience: server:discord:5\n---\n"
@@ -158,6 +159,67 @@ def test_a_pasted_page_without_headings_is_split_too(tmp_path: Path) -> None:
     assert sorted(notes) == ["notes-part-2.md", "notes-part.md", "notes.md"]
     assert notes["notes.md"] == "# Notes\n\nSee [Notes part](notes-part.md), [Notes part 2](notes-part-2.md).\n\n"
     assert all(f"Page {number}. " in "".join(notes.values()) for number in range(300))
+
+
+def test_the_running_program_looks_memory_over_once_a_day(tmp_path: Path) -> None:
+    """When a talk is over and written up; no model is asked, nothing is changed, and each day's talk asks once."""
+    script = {
+        "familiar": {"memory": {"people/discord-41.md": SAM}},
+        "people": {"ada": {"name": "Ada"}},
+        "places": {"tea": {"server": "Tea House"}},
+        "models": {"main_prose": {"otherwise": "Mm."}, "memory_writer": "echo"},
+        "steps": [
+            {"at": "2026-06-01T08:00:00+00:00", "in": "tea", "by": "ada", "say": "I moved to Lyon."},
+            {"after": "10m", "expect": {"file_lacks": {"audit/checked": ["2026"]}}},
+            {"after": "2h", "in": "tea", "by": "ada", "say": "My cat is called Pixel."},
+            {"after": "3h", "expect": {"file_has": {"audit/checked": ["2026-06-01"]}}},
+        ],
+    }
+    path = tmp_path / "day.json"
+    path.write_text(json.dumps(script))
+    kept = tmp_path / "kept"
+    done = run_program(tmp_path, "rehearse", str(path), "--keep", str(kept))
+    listed = json.loads(run_program(kept, "memory", "review", "--list", "--json").stdout)
+    file = next(kept.glob("familiars/*/memory/people/discord-41.md"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(each["source"], each["files"]) for each in listed] == [("housekeeping", ["people/discord-41.md"])]
+    assert file.read_text() == SAM
+
+
+def test_what_is_taken_back_leaves_the_suggestions_that_wait_too(tmp_path: Path) -> None:
+    """A plan that is over was suggested to go; then its message is deleted: no file holds its words any more."""
+    script: dict[str, Any] = {
+        "people": {"ada": {"name": "Ada", "id": "101"}},
+        "places": {"tea": {"server": "Tea House"}},
+        "models": {
+            "main_prose": {"otherwise": "Mm."},
+            "memory_writer": {"otherwise": writer_answer("Ada told of an exam.")},
+        },
+        "steps": [
+            {"at": "2026-03-01T08:00:00+00:00", "in": "tea", "by": "ada", "say": "I have a zither exam on 20 March."},
+            {"after": "60d", "in": "tea", "by": "ada", "say": "My cat is called Pixel."},
+            {"after": "3h", "expect": {"file_has": {"audit/checked": ["2026-04-30"]}}},
+            {"file": "memory/notes.md", "write": "# Notes\n"},
+            {"restart": True},
+            {"delete": "s1", "in": "tea"},
+            {"after": "1h", "expect": {"file_lacks": {"memory/people/discord-101.md": ["zither"]}}},
+        ],
+    }
+    (tmp_path / "day.json").write_text(json.dumps(script))
+    (tmp_path / "early.json").write_text(json.dumps({**script, "steps": script["steps"][:3]}))
+    homes = {}
+    for name in ("early", "day"):
+        kept = homes[name] = tmp_path / name
+        done = run_program(tmp_path, "rehearse", str(tmp_path / f"{name}.json"), "--keep", str(kept))
+        assert done.returncode == 0, done.stdout + done.stderr
+    waiting = {
+        name: [each.read_text() for each in home.rglob(".pending/**/*") if each.is_file()]
+        for name, home in homes.items()
+    }
+
+    assert any("zither" in text for text in waiting["early"])
+    assert not any("zither" in text for text in waiting["day"])
 
 
 def test_a_model_finds_what_the_rules_do_not(tmp_path: Path) -> None:

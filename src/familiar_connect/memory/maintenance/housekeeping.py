@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -80,10 +80,12 @@ def examine_memory(
     now: datetime,
     doubts: Sequence[DoubtfulLine] = (),
     audiences: PartAudiences | None = None,
+    people: Collection[str] | None = None,
 ) -> list[MemoryFinding]:
     """Everything worth a look, the graver first; with the *doubts* that somebody else has.
 
-    *audiences*, which know who was told what, let more files be split.
+    *audiences*, which know who was told what, let more files be split. *people*: the open files of those whose lines
+    are compared with each other, which takes most of the time; None: of all.
     """
     graph = link_graph(store)
     reshaper = FileReshaper(store, audiences)
@@ -93,7 +95,8 @@ def examine_memory(
     found += [each for each in _large(store, graph, reshaper) if cut.isdisjoint(each.files)]
     found += _shared_aliases(store)
     found += _duplicates(reshaper, graph)
-    found += _doubtful(graph, now, doubts)
+    told = {path: text for path, text in graph.texts.items() if people is None or open_path(path) in people}
+    found += _doubtful(told, now, doubts)
     found += _notes(store, graph, now)
     found += _orphans(graph)
     # What is known of a cut file is not all of it: an edit would lose the rest.
@@ -132,12 +135,12 @@ def _both_out(one: PlannedWrite, other: PlannedWrite) -> PlannedWrite:
     return replace(one, content=text, removed=(*one.removed, *other.removed))
 
 
-def _doubtful(graph: LinkGraph, now: datetime, others: Sequence[DoubtfulLine]) -> Iterator[MemoryFinding]:
+def _doubtful(texts: Mapping[str, str], now: datetime, others: Sequence[DoubtfulLine]) -> Iterator[MemoryFinding]:
     """Lines about people that may have to go, each once and with the file without it."""
-    own = find_doubtful_lines(graph.texts, now=now)
+    own = find_doubtful_lines(texts, now=now)
     known = {(doubt.rel_path, doubt.text) for doubt in own}
     for doubt in (*own, *(each for each in others if (each.rel_path, each.text) not in known)):
-        text = graph.texts.get(doubt.rel_path, "")
+        text = texts.get(doubt.rel_path, "")
         removal = LineRemoval(text=doubt.text, reason="outdated" if doubt.kind != "duplicate" else "duplicate")
         without = without_removals(text, [removal])
         edits: tuple[PlannedWrite, ...] = ()

@@ -8,7 +8,7 @@ that says the same with a "not" in it, or that tells of the end of what the earl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -209,9 +209,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a line says, as far as it matters here."""
+    """What a line says, as far as it matters here. All of it is made ready: each line is compared with many others."""
 
     answers: tuple[Answer, ...]
+    given: Mapping[tuple[str, str], str]
+    """By whom and question, what it answers if it is the later line."""
     words: frozenset[str]
     takes_back: bool
     wishes: frozenset[str]
@@ -220,13 +222,15 @@ class _Reading:
     ruled_out: frozenset[str]
     """"Not the mill though": what it is not to be any more."""
     claims: tuple[Claim, ...]
-    let_go: frozenset[LetGo]
-    changes_day: bool
+    flips: tuple[Claim, ...]
+    """Those of the claims that can take an earlier one back."""
+    let_go: tuple[LetGo, ...]
+    abouts: frozenset[str]
+    """Whom it is about for sure: a name may be that of a place."""
 
     @property
-    def abouts(self) -> frozenset[str]:
-        """Whom it is about for sure: a name may be that of a place."""
-        return frozenset(claim.about for claim in self.claims if _SURE.fullmatch(claim.about))
+    def can_take_back(self) -> bool:
+        return self.takes_back or bool(self.ruled_out or self.flips or self.let_go)
 
 
 def replaces(new: str, old: str) -> bool:
@@ -234,14 +238,10 @@ def replaces(new: str, old: str) -> bool:
     if new.casefold() == old.casefold():
         return False
     later, earlier = _read(new[:MAX_CHARS]), _read(old[:MAX_CHARS])
-    given = {
-        (answer.about, answer.question): answer.value
-        for answer in later.answers
-        if later.changes_day or not answer.question.startswith(_DAY)
-    }
-    if any(given.get((answer.about, answer.question), answer.value) != answer.value for answer in earlier.answers):
-        return True
-    return bool(earlier.wishes & later.granted) or _takes_back(later, earlier)
+    for answer in earlier.answers:
+        if later.given.get((answer.about, answer.question), answer.value) != answer.value:
+            return True
+    return not earlier.wishes.isdisjoint(later.granted) or _takes_back(later, earlier)
 
 
 def takes_back(message: str, old: str) -> bool:
@@ -264,13 +264,15 @@ def _is_no_statement(sentence: str) -> bool:
 
 
 def _takes_back(later: _Reading, earlier: _Reading) -> bool:
-    if later.abouts and earlier.abouts and not later.abouts & earlier.abouts:
+    if not later.can_take_back:
+        return False
+    if later.abouts and earlier.abouts and later.abouts.isdisjoint(earlier.abouts):
         return False
     if (later.ruled_out - earlier.ruled_out) & earlier.words:
         return True
     if later.takes_back and _says_the_same(later.words, earlier.words):
         return True
-    if any(is_flipped(new, old) for new in later.claims for old in earlier.claims):
+    if any(is_flipped(new, old) for new in later.flips for old in earlier.claims):
         return True
     return any(has_ended(thing, old) for thing in later.let_go for old in earlier.claims)
 
@@ -283,16 +285,24 @@ def _read(text: str) -> _Reading:
     answers = tuple(answer for sentence in sentences for answer in _answers(sentence))
     things = frozenset(_SAME_WISH.get(name, name) for name in map(str.casefold, _WISHED.findall(plain)))
     wishes = things if _WISH.search(plain) else frozenset()
+    claims = tuple(claim_of(about, text) for about, text in clauses)
+    changes_day = bool(_CHANGES_DAY.search(plain))
     return _Reading(
         answers=answers,
+        given={
+            (answer.about, answer.question): answer.value
+            for answer in answers
+            if changes_day or not answer.question.startswith(_DAY)
+        },
         words=_words(plain),
         takes_back=bool(_TAKES_BACK.search(plain)),
         wishes=wishes,
         granted=things - wishes if _GRANTED.search(plain) else frozenset(),
         ruled_out=frozenset(name.casefold() for name in _RULED_OUT.findall(plain)),
-        claims=tuple(claim_of(about, text) for about, text in clauses),
-        changes_day=bool(_CHANGES_DAY.search(plain)),
-        let_go=frozenset(thing for about, text in clauses for thing in things_let_go(about, text)),
+        claims=claims,
+        flips=tuple(claim for claim in claims if claim.is_negated or claim.is_change),
+        let_go=tuple(thing for about, text in clauses for thing in things_let_go(about, text)),
+        abouts=frozenset(claim.about for claim in claims if _SURE.fullmatch(claim.about)),
     )
 
 
