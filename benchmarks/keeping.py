@@ -2,9 +2,10 @@
 
 The talk of `benchmarks/talk` goes through the real writer, a pass after each scene, and is read back from the people
 files. A fact counts as kept when a quote in the file of whoever told it holds its evidence; a quote from a line that
-tells nothing lasting counts against. A fact that was taken back later should be gone from the file. `/compact`, the
-rolling summary and "elsewhere" are measured by the lines they keep. Run `python -m benchmarks.keeping [--mistakes]`;
-`--mistakes` shows those of the open half only. `--model FILE.gguf` compares with a model that writes, on 40 facts.
+tells nothing lasting counts against. A fact that was taken back later should be gone from the file, unless it was told
+to people who do not hear that it was taken back. `/compact`, the rolling summary and "elsewhere" are measured by the
+lines they keep. Run `python -m benchmarks.keeping [--mistakes]`; `--mistakes` shows those of the open half only.
+`--model FILE.gguf` compares with a model that writes, on 40 facts.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.file_audience import is_within
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.weighing.statements import StatementReader
 from familiar_connect.memory.writer import MemoryWriter
@@ -73,6 +75,8 @@ class KeepingScore:
     stale: tuple[Fact, ...]
     """Facts that were taken back and still stand in the file."""
     taken_back: int
+    unheard: int
+    """Of the stale ones those that were taken back where not all hear it who were told: for the others they stay."""
 
     @property
     def kept_share(self) -> float:
@@ -166,13 +170,17 @@ def score_quotes(kept: Sequence[KeptQuote], scenes: Sequence[Scene], *, is_open:
     told = {fact.name for each in kept for fact in each.line.tells(each.quote)}
     counted = [each for each in kept if each.line.is_open is is_open and not each.line.is_disputed]
     lasting = [fact for fact in half if fact.name not in older]
+    stale = tuple(fact for fact in half if fact.name in older and fact.name in told)
+    places = {fact.name: audience_of(scene.place) for scene in scenes for line in scene.lines for fact in line.facts}
+    newer = {fact.older: fact.name for fact in facts if fact.older}
     return KeepingScore(
         facts=len(lasting),
         lost=tuple(fact for fact in lasting if fact.name not in told),
         quotes=len(counted),
         chatter=tuple(each for each in counted if not each.line.facts),
-        stale=tuple(fact for fact in half if fact.name in older and fact.name in told),
+        stale=stale,
         taken_back=sum(fact.name in older for fact in half),
+        unheard=sum(not is_within(places[fact.name], places[newer[fact.name]]) for fact in stale),
     )
 
 
@@ -216,6 +224,7 @@ def describe(name: str, score: KeepingScore) -> str:
         f"{name:38} facts kept {score.facts - len(score.lost):3} of {score.facts:3} ({score.kept_share:6.1%})   "
         f"quotes lasting {score.quotes - len(score.chatter):3} of {score.quotes:3} ({score.lasting_share:6.1%})   "
         f"taken back, still there {len(score.stale)} of {score.taken_back}"
+        + (f" ({score.unheard} where others do not hear that it was)" if score.unheard else "")
     )
 
 

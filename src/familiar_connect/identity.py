@@ -14,9 +14,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from familiar_connect.support.names import to_slug
 from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
 
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64
 LOCAL_PLATFORMS = frozenset({"terminal", "web"})
@@ -156,7 +156,7 @@ def sanitize_name(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _slug(canonical_key: str) -> str:
-    return _NOT_SLUG.sub("-", canonical_key.lower()).strip("-")
+    return to_slug(canonical_key)
 
 
 def format_turn_for_transcript(role: str, author: Author | None, content: str) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.keeping import BAR_KEPT, BAR_LASTING, read_by_rules, score_quotes
+from benchmarks.keeping import BAR_KEPT, BAR_LASTING, build_home, read_by_rules, score_quotes
 from benchmarks.keeping_model import RecordedWriter, choose_scenes, count_kept, write_scenes
 from benchmarks.remembering.model_server import Call, Recorder
 from benchmarks.talk import read_scenes
+from familiar_connect.memory.writing.extractive import ABOUT_HEADING
 
 
 @pytest.mark.parametrize("is_open", [True, False])
@@ -45,6 +46,15 @@ class _Babbler(Recorder):
 
     def ask(self, kind: str, payload: dict[str, Any]) -> Call:
         return Call(kind, "", "Hm.", 0, 0, 0.0)
+
+
+async def test_what_is_taken_back_is_gone_wherever_all_hear_of_it(tmp_path: Path) -> None:
+    """On the half that the rules were tuned on: only what was told to others than heard it taken back still stands."""
+    home = await build_home(tmp_path)
+    score = score_quotes(home.quotes_in("people", ABOUT_HEADING), home.scenes, is_open=True)
+
+    assert score.taken_back == 5
+    assert len(score.stale) == score.unheard == 1
 
 
 async def test_a_model_that_writes_is_compared_on_facts_that_were_held_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
-from familiar_connect.context.generate import Generation, capabilities_of, models_to_try
+from familiar_connect.context.generate import Generation, models_to_try
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
@@ -18,7 +18,7 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.streams import stream_with_timing
-from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.llm.types import Capabilities, Message, capabilities_of
 from tests.fakes.context import contents, said
 
 PROMPT = Prompt(

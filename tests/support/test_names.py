@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe
 from familiar_connect.conversation.name_match import contains_any_name
 from familiar_connect.platforms.discord.people import visible_name
-from familiar_connect.support.names import fold_name, has_visible, without_invisible
+from familiar_connect.support.names import fold_name, has_visible, to_slug, without_invisible
 from familiar_connect.support.system_notes import speaker_name
 
 HIDDEN = [*map(chr, range(0xE0020, 0xE0080)), "\u200b", "\u2060", "\ufeff", "\u00ad", "\u034f", "\u3164", "\u202e"]
@@ -62,3 +62,12 @@ def test_what_shows_nothing_is_not_visible() -> None:
     assert not has_visible(" \u0301\u2800\ufe0f\u3164\t")
     assert has_visible("\u2800a")
     assert unicodedata.category("\u2800") == "So"
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "slug"),
+    [("The Old Boat!", None, "the-old-boat"), ("  ", None, ""), ("discord:41", None, "discord-41"), ("ab cd", 3, "ab")],
+)
+def test_a_slug_is_the_piece_of_a_files_name(words: str, most: int | None, slug: str) -> None:
+    """Lower case, dashes between, none at an end where it is cut."""
+    assert to_slug(words, most) == slug

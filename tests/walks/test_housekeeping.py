@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.fakes.model_server import whole_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.writer_setup import writer_answer
 from tests.walks.test_owner_lines import home_with_writer
 
 SERVER = "---\naudience: server:discord:5\n---\n"
@@ -106,17 +107,119 @@ def test_two_topics_that_are_one_become_one(tmp_path: Path) -> None:
 def test_a_file_that_is_nearly_full_is_split_at_a_heading(tmp_path: Path) -> None:
     """Its largest section gets a file for the same ears, and a link stands in its place."""
     root = make_home(tmp_path)
-    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(4_000))
-    write(root, topics__boat=f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n{sails}\n## Anchor\n- Rusty.\n")
+    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(3_000))
+    oars = "".join(f"- Oar number {number} is of ash and has a crack.\n" for number in range(1_500))
+    write(root, topics__boat=f"{SERVER}# Boat\n\n## Oars\n{oars}\n## Sails\n{sails}\n## Anchor\n- Rusty.\n")
     told = check(tmp_path)
     approve(tmp_path, told["proposal"])
     boat, split = ((root / "memory" / "topics" / f"{name}.md").read_text() for name in ("boat", "boat-sails"))
 
     assert "large file" in [each["kind"] for each in told["findings"]]
     assert (
-        boat == f"{SERVER}# Boat\n\n## Oars\n- Two.\n\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
+        boat == f"{SERVER}# Boat\n\n## Oars\n{oars}\n## Sails\n\nSee [Sails](boat-sails.md).\n\n## Anchor\n- Rusty.\n"
     )
     assert split == f"{SERVER}# Sails\n\n{sails}"
+
+
+def test_a_file_over_its_cap_is_split_for_the_same_ears(tmp_path: Path) -> None:
+    """Approved under the name of the file alone, its parts come along: no line is lost, none is heard by others."""
+    root = make_home(tmp_path)
+    cap = 262_144
+    sails = "".join(f"- Sail number {number} is mended with thread of colour {number}.\n" for number in range(8_000))
+    oars = "".join(f"- Oar number {number} is of ash and has a crack.\n\n" for number in range(2_000))
+    whole = f"{SERVER}# Boat\n\nShe is green.\n\n## Sails\n{sails}\n## Oars\n{oars}\n## Anchor\n- Rusty.\n"
+    write(root, topics__boat=whole)
+    told = check(tmp_path)
+    waiting = (root / "memory" / "topics" / "boat.md").read_text()
+    done = run_program(tmp_path, "memory", "review", "--approve", told["proposal"], "--file", "topics/boat.md")
+    files = {path.name: path.read_text() for path in sorted((root / "memory" / "topics").glob("*.md"))}
+    again = check(tmp_path)
+
+    assert "cut there; shorten or split it: into topics/boat.md and 3 files beside it" in told["findings"][0]["says"]
+    assert waiting == whole
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(files) == ["boat-sails-2.md", "boat-sails-3.md", "boat-sails.md", "boat.md"]
+    assert all(text.startswith(SERVER) and len(text.encode()) <= cap for text in files.values())
+    assert "See [Sails](boat-sails.md), [Sails 2](boat-sails-2.md), [Sails 3](boat-sails-3.md)." in files["boat.md"]
+    lines = [line for text in files.values() for line in text.splitlines() if line.startswith("- ")]
+    assert sorted(lines) == sorted(line for line in whole.splitlines() if line.startswith("- "))
+    assert [each["kind"] for each in again["findings"]] == []
+
+
+def test_a_pasted_page_without_headings_is_split_too(tmp_path: Path) -> None:
+    """Between paragraphs; canon and files about people are the owner's to shorten, and only told of."""
+    root = make_home(tmp_path)
+    pages = "\n\n".join(f"Page {number}. {'It rained. ' * 100}" for number in range(300))
+    write(root, notes=f"# Notes\n\n{pages}\n", self__canon=f"# Canon\n\n{pages}\n", people__ida=f"# Ida\n\n{pages}\n")
+    told = check(tmp_path)
+    approve(tmp_path, told["proposal"])
+    notes = {path.name: path.read_text() for path in (root / "memory").glob("notes*.md")}
+
+    assert [each["suggests"] for each in told["findings"] if "is read to" in each["says"]] == [True, False, False]
+    assert sorted(notes) == ["notes-part-2.md", "notes-part.md", "notes.md"]
+    assert notes["notes.md"] == "# Notes\n\nSee [Notes part](notes-part.md), [Notes part 2](notes-part-2.md).\n\n"
+    assert all(f"Page {number}. " in "".join(notes.values()) for number in range(300))
+
+
+def test_the_running_program_looks_memory_over_once_a_day(tmp_path: Path) -> None:
+    """When a talk is over and written up; no model is asked, nothing is changed, and each day's talk asks once."""
+    script = {
+        "familiar": {"memory": {"people/discord-41.md": SAM}},
+        "people": {"ada": {"name": "Ada"}},
+        "places": {"tea": {"server": "Tea House"}},
+        "models": {"main_prose": {"otherwise": "Mm."}, "memory_writer": "echo"},
+        "steps": [
+            {"at": "2026-06-01T08:00:00+00:00", "in": "tea", "by": "ada", "say": "I moved to Lyon."},
+            {"after": "10m", "expect": {"file_lacks": {"audit/checked": ["2026"]}}},
+            {"after": "2h", "in": "tea", "by": "ada", "say": "My cat is called Pixel."},
+            {"after": "3h", "expect": {"file_has": {"audit/checked": ["2026-06-01"]}}},
+        ],
+    }
+    path = tmp_path / "day.json"
+    path.write_text(json.dumps(script))
+    kept = tmp_path / "kept"
+    done = run_program(tmp_path, "rehearse", str(path), "--keep", str(kept))
+    listed = json.loads(run_program(kept, "memory", "review", "--list", "--json").stdout)
+    file = next(kept.glob("familiars/*/memory/people/discord-41.md"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(each["source"], each["files"]) for each in listed] == [("housekeeping", ["people/discord-41.md"])]
+    assert file.read_text() == SAM
+
+
+def test_what_is_taken_back_leaves_the_suggestions_that_wait_too(tmp_path: Path) -> None:
+    """A plan that is over was suggested to go; then its message is deleted: no file holds its words any more."""
+    script: dict[str, Any] = {
+        "people": {"ada": {"name": "Ada", "id": "101"}},
+        "places": {"tea": {"server": "Tea House"}},
+        "models": {
+            "main_prose": {"otherwise": "Mm."},
+            "memory_writer": {"otherwise": writer_answer("Ada told of an exam.")},
+        },
+        "steps": [
+            {"at": "2026-03-01T08:00:00+00:00", "in": "tea", "by": "ada", "say": "I have a zither exam on 20 March."},
+            {"after": "60d", "in": "tea", "by": "ada", "say": "My cat is called Pixel."},
+            {"after": "3h", "expect": {"file_has": {"audit/checked": ["2026-04-30"]}}},
+            {"file": "memory/notes.md", "write": "# Notes\n"},
+            {"restart": True},
+            {"delete": "s1", "in": "tea"},
+            {"after": "1h", "expect": {"file_lacks": {"memory/people/discord-101.md": ["zither"]}}},
+        ],
+    }
+    (tmp_path / "day.json").write_text(json.dumps(script))
+    (tmp_path / "early.json").write_text(json.dumps({**script, "steps": script["steps"][:3]}))
+    homes = {}
+    for name in ("early", "day"):
+        kept = homes[name] = tmp_path / name
+        done = run_program(tmp_path, "rehearse", str(tmp_path / f"{name}.json"), "--keep", str(kept))
+        assert done.returncode == 0, done.stdout + done.stderr
+    waiting = {
+        name: [each.read_text() for each in home.rglob(".pending/**/*") if each.is_file()]
+        for name, home in homes.items()
+    }
+
+    assert any("zither" in text for text in waiting["early"])
+    assert not any("zither" in text for text in waiting["day"])
 
 
 def test_a_model_finds_what_the_rules_do_not(tmp_path: Path) -> None:

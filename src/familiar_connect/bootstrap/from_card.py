@@ -7,7 +7,6 @@ says something else, and only when asked to; its earlier texts stay in the memor
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import unicodedata
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
+from familiar_connect.support.names import to_slug
 from familiar_connect.support.pictures import ENDINGS, check_picture
 from familiar_connect.support.text import printable
 
@@ -85,7 +85,7 @@ def id_from_words(*candidates: str) -> str:
     """A folder name from the first of *candidates* that gives one."""
     for words in candidates:
         plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
-        slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:_MOST_ID].strip("-")
+        slug = to_slug(plain, _MOST_ID)
         if slug and is_valid_familiar_id(slug):
             return slug
     return FALLBACK_ID

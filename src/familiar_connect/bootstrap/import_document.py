@@ -20,6 +20,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.markdown import read_headings
+from familiar_connect.support.names import to_slug
 from familiar_connect.support.text import one_line
 
 __all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
@@ -91,9 +92,10 @@ def import_document(
 
 def slug_of(words: str) -> str:
     """*words* as a file name: lower case, Latin letters and digits, dashes between."""
-    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG_CHARS].strip("-")
-    return slug or f"document-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
+    return (
+        to_slug(plain, MAX_SLUG_CHARS) or f"document-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    )
 
 
 def _bodies(document: DocumentText, max_bytes: int) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.rehearsal.types import FamiliarSetup, Rehearsal
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.names import to_slug
 
 FALLBACK_ID = "familiar"
 SOURCE = "rehearsal"
@@ -61,7 +61,7 @@ def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path, *, allow_scrip
         return root
     if setup.name == STARTER_NAME:
         return make_starter(stage, STARTER_ID)
-    slug = re.sub(r"[^a-z0-9]+", "-", setup.name.lower()).strip("-")[:40].strip("-")
+    slug = to_slug(setup.name, 40)
     return make_starter(stage, slug if is_valid_familiar_id(slug) else FALLBACK_ID, name=setup.name)
 
 

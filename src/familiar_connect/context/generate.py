@@ -25,7 +25,15 @@ from familiar_connect.context.types import ContextItem, ItemTag, Prompt
 from familiar_connect.context.window_fit import budget_when_counted, drop_oldest, fit_to_model, prompt_tokens
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
-from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart
+from familiar_connect.llm.types import (
+    Capabilities,
+    Completion,
+    ImagePart,
+    Message,
+    TextPart,
+    VideoPart,
+    capabilities_of,
+)
 from familiar_connect.support.system_notes import note
 from familiar_connect.support.text import last_sentence_end
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD
@@ -279,12 +287,6 @@ async def _count_items(prompt: Prompt, count: Count, room: int | None) -> list[i
     if await count("\n".join(texts)) + around <= room:
         return None
     return [await count(text) + MESSAGE_OVERHEAD for text in texts]
-
-
-def capabilities_of(model: object) -> Capabilities:
-    """What *model* says of itself; a bare client says nothing and is trusted with everything."""
-    found = getattr(model, "capabilities", None)
-    return found if isinstance(found, Capabilities) else Capabilities()
 
 
 def models_to_try(model: ChatModel | None) -> tuple[ChatModel, ...]:

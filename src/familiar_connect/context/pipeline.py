@@ -20,7 +20,7 @@ from familiar_connect.chat.directives import place_tail
 from familiar_connect.context.budget import Budgeter, fit_to_request
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.gather import gather
-from familiar_connect.context.generate import Generation, capabilities_of, generate, models_to_try
+from familiar_connect.context.generate import Generation, generate, models_to_try
 from familiar_connect.context.generation.capabilities import turn_capabilities
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.messages import to_messages
@@ -60,7 +60,7 @@ from familiar_connect.context.types import (
 )
 from familiar_connect.errors import ModelTimeoutError, TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
-from familiar_connect.llm.types import Completion, Message
+from familiar_connect.llm.types import Completion, Message, capabilities_of
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored

@@ -12,13 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.slots import fence
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.support.text import one_line, shorten_middle
 
 logger = logging.getLogger(__name__)

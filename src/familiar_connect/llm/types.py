@@ -143,6 +143,12 @@ class Capabilities:
     """So small that names and marks before people's words confuse it: with one other speaker they are left off."""
 
 
+def capabilities_of(model: object) -> Capabilities:
+    """What *model* says of itself; a bare client says nothing and is trusted with everything."""
+    found = getattr(model, "capabilities", None)
+    return found if isinstance(found, Capabilities) else Capabilities()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How the words of a reply are chosen. Each setting None or empty where nothing is said about it."""

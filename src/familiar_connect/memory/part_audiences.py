@@ -126,6 +126,16 @@ class PartAudiences:
         judged = self._judge(rel_path, self._cut_file(rel_path))
         return frozenset().union(*(each for each in (*judged.parts, judged.rest) if each is not None))
 
+    def audience_of_text(self, rel_path: str, text: str) -> Audience | None:
+        """The one audience that all of *text*, read from the file, was said to; None where there are several.
+
+        None as well where nobody knows, for want of the turns it was made of.
+        """
+        judged = self._judge(rel_path, _cut(text))
+        found = {judged.rest, *judged.parts}
+        only = next(iter(found)) if len(found) == 1 and self._history is not None else None
+        return next(iter(only)) if only is not None and len(only) == 1 else None
+
     def private_parts(self, rel_path: str) -> list[str]:
         """Hashes of the parts made from the words of people who asked for full privacy."""
         cut = self._cut_file(rel_path)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from familiar_connect.errors import SpendingLimitError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals
+from familiar_connect.llm.types import capabilities_of
 from familiar_connect.memory.writer import MemoryWriterResult
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -70,6 +71,8 @@ class MemoryWriterScheduler:
         self._started = False
         self._is_held = False
         self._looked_back = ""
+        self._looked_over = ""
+        self._has_written = False
         self._timer: asyncio.TimerHandle | None = None
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -213,19 +216,30 @@ class MemoryWriterScheduler:
         if await self._waiting(1):
             await self._run_in_background()
         await self._look_back()
+        await self._look_over()
 
     async def _look_back(self) -> None:
         """Write the pages of the month that is over, once in a month of this process and only when nothing waits."""
         month = f"{self._clock.now():%Y-%m}"
-        look_back = getattr(self.writer, "look_back", None)
-        if month == self._looked_back or look_back is None or await self._waiting(1):
-            return
-        self._looked_back = month
+        if month != self._looked_back and not await self._waiting(1):
+            self._looked_back = month
+            await self._do_chore("look_back")
+
+    async def _look_over(self) -> None:
+        """Put before the owner what is not in order: once a day, after a write-up, and only where it is quiet."""
+        day = self._clock.now().date().isoformat()
+        if self._has_written and day != self._looked_over and not await self._waiting(1):
+            self._has_written, self._looked_over = False, day
+            await self._do_chore("look_over")
+
+    async def _do_chore(self, name: str) -> None:
+        chore = getattr(self.writer, name, None)
         try:
             async with self._own_lock():
-                await look_back()
+                if chore is not None:
+                    await chore()
         except Exception as error:  # isolation: the next start tries again
-            logger.error("the last month could not be looked back at", exc_info=error)
+            logger.error("a chore of memory could not be done", extra={"chore": name}, exc_info=error)
 
     async def _sweep(self) -> None:
         """Finish a pass that was cut short, and catch up if that many turns wait or the last talk is over."""
@@ -277,6 +291,7 @@ class MemoryWriterScheduler:
                 self._pause(0.0)
                 break
             results.append(result)
+            self._has_written |= result.state == "written"
             after = await off_loop(self._watermark)
             if after <= before:
                 self._pause(float(getattr(result, "retry_after_s", 0.0) or 0.0))
@@ -353,8 +368,7 @@ class MemoryWriterScheduler:
 
 def _asks_model(writer: object) -> bool:
     """Whether a pass is a call: a model too small to write memory gets none."""
-    capabilities = getattr(getattr(writer, "llm_client", None), "capabilities", None)
-    return getattr(capabilities, "side_tasks", True) is not False
+    return capabilities_of(getattr(writer, "llm_client", None)).side_tasks
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

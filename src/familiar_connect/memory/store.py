@@ -146,13 +146,13 @@ class MemoryStore:
         """Open while several files are read one after another: that is quicker."""
         return self._tree.hold()
 
-    def read_if_present(self, rel_path: str) -> str | None:
-        """The text of a file, or None when there is none."""
+    def read_if_present(self, rel_path: str, *, whole: bool = False) -> str | None:
+        """The text of a file, or None when there is none; *whole*: also of one over its cap."""
         try:
             with self._tree.parent_of(split_path(rel_path)) as (folder, name):
                 if not stat.S_ISREG(folder.lstat(name).st_mode):
                     return None
-                data = _read_in(folder, name, rel_path, self.limits.max_file_bytes)
+                data = _read_in(folder, name, rel_path, MAX_BINARY_BYTES if whole else self.limits.max_file_bytes)
         except OSError:
             return None
         return _decode(rel_path, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from typing import TypedDict, Unpack
 
@@ -15,6 +14,7 @@ from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.index.protocols import RecallScope
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.support.names import to_slug
 
 SERVERS = "servers"
 """The folder of what is known of servers and direct messages; each file is told in its own place only."""
@@ -54,7 +54,7 @@ def server_path(request: ContextRequest) -> str | None:
     someone = (scene.me if scene is not None else None) or request.author
     if someone is None:
         return None
-    platform = re.sub(r"[^a-z0-9]+", "-", someone.platform.lower()).strip("-") or "unknown"
+    platform = to_slug(someone.platform) or "unknown"
     if is_dm(request):
         return f"{SERVERS}/{platform}-dm-{request.channel_id}.md"
     server = request.guild_id if request.guild_id is not None else scene.server_id if scene is not None else None

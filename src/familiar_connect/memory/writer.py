@@ -11,13 +11,12 @@ goes on. A model too small to write gets no call: its memory is made of quotes.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -27,8 +26,9 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.maintenance.daily_check import DailyCheck
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -37,19 +37,19 @@ from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
 from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, no_step
 from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch, with_places
 from familiar_connect.memory.writing.journal import (
-    PENDING,
-    QUARANTINE_NAME,
     Attempts,
     Entry,
     Journal,
     RunLog,
     new_run_id,
     quarantine_plan,
+    read_quarantined,
+    remove_quarantined,
     writer_lock,
 )
 from familiar_connect.memory.writing.look_back import LookBack
 from familiar_connect.memory.writing.look_up import ask_with_look_up, can_look_up
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, Proposals, RefusedEdit, question_plan
+from familiar_connect.memory.writing.plan import Plan, Proposals, RefusedEdit, question_plan
 from familiar_connect.memory.writing.plan_edits import (
     WriterRun,
     find_people_left_out,
@@ -152,6 +152,7 @@ class MemoryWriter:
             memory_store, history_store, familiar_id, clock=self._clock, privacy=privacy
         )
         self._months = LookBack(memory_store, familiar_id=familiar_id)
+        self._check = DailyCheck(memory_store, familiar_id=familiar_id, audiences=self._audiences)
         self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
         self._attempts = Attempts(self._folder)
         self.runs = RunLog(self._folder)
@@ -191,10 +192,17 @@ class MemoryWriter:
 
     async def look_back(self) -> list[str]:
         """Write the pages that lack of the last month, or put them before the owner; the files that were written."""
+        owner = self.pending if self.review else None
+        return await self._do_chore(lambda now: self._months.carry_out(now, owner))
+
+    async def look_over(self) -> list[str]:
+        """Put before the owner, once a day, what is not in order in memory; the proposals."""
+        return await self._do_chore(self._check.carry_out) if self.pending is not None else []
+
+    async def _do_chore(self, chore: Callable[[datetime], list[str]]) -> list[str]:
         async with self._alone():
             await off_loop(self._withdraw)
-            now, owner = self._clock.now().astimezone(self.zone), self.pending if self.review else None
-            return await run_to_end(off_loop(self._months.carry_out, now, owner))
+            return await run_to_end(off_loop(chore, self._clock.now().astimezone(self.zone)))
 
     async def recover(self) -> MemoryWriterResult | None:
         """Finish what an ended process left; None when it left nothing."""
@@ -203,10 +211,8 @@ class MemoryWriter:
 
     async def replay(self, run_id: str) -> MemoryWriterResult:
         """Try a batch that was put aside once more; on success its pages under `sessions/.pending/` go."""
-        if not run_id or "/" in run_id or run_id.startswith("."):
-            raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}")
         async with self._alone():
-            turns = await off_loop(self._turns_put_aside, run_id)
+            turns = await off_loop(self._turns_between, *await off_loop(read_quarantined, self.memory_store, run_id))
             result = MemoryWriterResult()
             for audience in dict.fromkeys(turn.audience for turn in turns):
                 left = [turn for turn in turns if turn.audience == audience]
@@ -218,7 +224,7 @@ class MemoryWriter:
                     if result.state not in ("written", "proposed"):
                         return result
             if result.run_id is not None:
-                await off_loop(self._remove_quarantine, run_id)
+                await off_loop(remove_quarantined, self.memory_store, run_id)
             return result
 
     # One pass
@@ -266,12 +272,11 @@ class MemoryWriter:
     def _fitting_bounds(self) -> Bounds:
         if not self._writes_prose():
             return replace(self._bounds, turns=self._bounds.quoted_turns)
-        window = getattr(getattr(self.llm_client, "capabilities", None), "window", None)
-        return self._bounds.within(window if isinstance(window, int) else None)
+        return self._bounds.within(capabilities_of(self.llm_client).window)
 
     def _writes_prose(self) -> bool:
         """Whether the side model is strong enough to be asked; a client that does not say so is."""
-        return getattr(getattr(self.llm_client, "capabilities", None), "side_tasks", True) is not False
+        return capabilities_of(self.llm_client).side_tasks
 
     async def _write_up(self, batch: Batch, *, counted: bool = True) -> MemoryWriterResult:
         now = self._clock.now()
@@ -471,20 +476,6 @@ class MemoryWriter:
 
     def _without_private(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
         return [turn for turn in turns if turn.author is None or not self.privacy.is_full(turn.author)]
-
-    def _turns_put_aside(self, run_id: str) -> list[HistoryTurn]:
-        try:
-            record = json.loads(self.memory_store.read_file(f"{PENDING}/{run_id}/{QUARANTINE_NAME}"))
-            first, last = record["turns"]
-            return self._turns_between(int(first), int(last), str(record.get("audience") or ""))
-        except (MemoryStoreError, ValueError, KeyError, TypeError):
-            raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}") from None
-
-    def _remove_quarantine(self, run_id: str) -> None:
-        for name in (QUARANTINE_NAME, "quarantine.md"):
-            path = f"{PENDING}/{run_id}/{name}"
-            if self.memory_store.exists(path):
-                self.memory_store.delete_file(path, source=WRITER_SOURCE)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

@@ -10,7 +10,6 @@ from functools import partial
 
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
 from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.protocols import PostProcessor
@@ -19,6 +18,7 @@ from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, EmptyReplyError
 from familiar_connect.identity import LOCAL_PLATFORMS
+from familiar_connect.llm.types import capabilities_of
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.regex_turn import show_reply
 from familiar_connect.presets.story.types import StoryState

@@ -18,7 +18,6 @@ from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.chat.window import MOST_FETCHED
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.budgets import turns_within
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.context.types import ContextRequest, Layer, Modality
 from familiar_connect.conversation.place_readers import PlaceReaders, note_hidden_channels
@@ -29,6 +28,7 @@ from familiar_connect.history.stored_messages import StoredWindow
 from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.identity import Author
 from familiar_connect.llm.model_slots import ModelSlots
+from familiar_connect.llm.types import capabilities_of
 from familiar_connect.presets.story.types import Story
 from familiar_connect.reply.protocols import TellsStory
 from familiar_connect.reply.request import to_request, with_model_limits

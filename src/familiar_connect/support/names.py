@@ -1,4 +1,4 @@
-"""Comparing and showing names: one folding to tell whether two are the same, one set of invisible characters."""
+"""Names: one folding to tell whether two are the same, one form for the names of files, one set of invisible signs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ INVISIBLE = (
 JOINERS = "\u200c\u200d\ufe00-\ufe0f"
 """Invisible too, but emojis and some scripts are written with them: they are left in text and ignored in comparing."""
 
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _IGNORED = re.compile(f"[{INVISIBLE}{JOINERS}]+")
 _BLANK = "\u2800"
@@ -29,6 +30,11 @@ def fold_name(name: str) -> str:
     folded = _IGNORED.sub("", unicodedata.normalize("NFD", name)).casefold()
     folded = _IGNORED.sub("", unicodedata.normalize("NFKC", folded)).casefold()
     return one_line(unicodedata.normalize("NFKC", folded))
+
+
+def to_slug(words: str, most: int | None = None) -> str:
+    """*words* as a piece of a file's name: Latin letters and digits in lower case, dashes between; *most*: how long."""
+    return _NOT_SLUG.sub("-", words.lower()).strip("-")[:most].strip("-")
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import re
 
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.support.aio import off_loop
 
 RECENT_TURNS = 6

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.audience import EVERYONE, OWNER, Audience, whole_server
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.maintenance.housekeeping import MemoryFinding, examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryStoreLimits
+from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.sample_week import copy_week, memory_of
 
+SERVER = whole_server("discord", 5)
 BEGIN = datetime(2031, 1, 1, tzinfo=UTC)
 LATER = BEGIN + timedelta(days=30)
 LONG = "They met on the pier and talked about the lamps until the last ferry had left without either of them. " * 3
@@ -136,3 +143,61 @@ def test_one_persons_files_for_different_hearers_are_no_duplicates(tmp_path: Pat
         store.write_file(path, "# Ada\n\n- Ada sails.\n", source="test")
 
     assert [finding for finding in examine_memory(store, now=LATER) if finding.kind == "duplicate people"] == []
+
+
+class Heard:
+    """Turns of which nothing is known but whom they were said to."""
+
+    def __init__(self, tmp_path: Path, *said_to: Audience) -> None:
+        self.history = HistoryStore(tmp_path / "history.db")
+        for audience in said_to:
+            self.history.append_turn(familiar_id="wren", channel_id=1, role="user", content="Hi.", audience=audience)
+
+
+@pytest.mark.parametrize(
+    ("said_to", "known"),
+    [((SERVER, SERVER), True), ((SERVER, EVERYONE), False), ((SERVER, OWNER), False), ((EVERYONE, EVERYONE), True)],
+)
+def test_a_file_the_program_wrote_is_split_where_all_of_it_has_the_same_hearers(
+    tmp_path: Path, said_to: tuple[Audience, ...], known: bool
+) -> None:
+    """Its parts then say whose they are, as nothing else would tell; where hearers differ it is left to the owner."""
+    limits = MemoryStoreLimits(max_file_bytes=4_000)
+    store = MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit", limits=limits, clock=ManualClock(BEGIN))
+    store.write_file("topics/boat.md", "# Boat\n", source="memory_writer")
+    oars, sails = (f"- The {name} is old. {'It leaks. ' * 250}" for name in ("oar", "sail"))
+    text = f"# Boat\n\n## Oars\n{oars}\n\n## Sails\n{sails}\n"
+    (tmp_path / "memory" / "topics" / "boat.md").write_text(text)
+    assert store.audit is not None
+    parts = [PartSource(part=part_hash(line), turns=(turn,)) for turn, line in enumerate((oars, sails), 1)]
+    Provenance(store.audit.folder).record("topics/boat.md", tuple(parts), "r1")
+    heard = Heard(tmp_path, *said_to)
+    audiences = PartAudiences(store, heard.history, familiar_id="wren")
+    blind = found(store, "large file")[0]
+    finding = next(each for each in examine_memory(store, now=LATER, audiences=audiences) if each.kind == "large file")
+    heard.history.close()
+
+    assert blind.edits == ()
+    assert bool(finding.edits) is known
+    assert all(read_audience(edit.content) == said_to[0] for edit in finding.edits)
+    assert [edit.parts[0].turns for edit in finding.edits[:1]] == ([(1,)] if known else [])
+
+
+def test_a_part_that_cannot_be_written_keeps_its_lines_in_their_file(tmp_path: Path) -> None:
+    """Lines leave a file only once they stand in another."""
+    limits = MemoryStoreLimits(max_file_bytes=4_000)
+    store = MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit", limits=limits, clock=ManualClock(BEGIN))
+    boat = tmp_path / "memory" / "topics" / "boat.md"
+    boat.parent.mkdir(parents=True)
+    boat.write_text(
+        text := f"# Boat\n\n## Oars\n- Two.\n\n## Sails\n- {'It leaks. ' * 390}\n\n## Anchor\n- {'x' * 900}\n"
+    )
+    plan = proposal(examine_memory(store, now=LATER), familiar_id="wren", now=LATER)
+    assert plan is not None
+    review = Review(store)
+    run_id = review.propose(plan)
+    (boat.parent / "boat-sails.md").write_text(f"# Another\n\n{'y' * 3_000}\n")
+    result = review.approve(run_id)
+
+    assert [edit.name for edit in result.conflicts] == ["topics/boat-sails.md", "topics/boat.md"]
+    assert boat.read_text() == text

@@ -34,7 +34,8 @@ BROKEN = ("unreadable", "broken link", "large file")
 def check(ctx: click.Context, propose: bool, ask_model: bool, familiar_id: str | None, as_json: bool) -> int:
     """Look for broken links, contradictions, stale plans, duplicates, shared names, notes to promote and large files.
 
-    Nothing is changed: suggested edits wait in review until you approve them.
+    Nothing is changed: suggested edits wait in review until you approve them. Contradictions and stale plans are read
+    in English only.
     """
     from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
     from familiar_connect.memory.maintenance.review import Review
@@ -43,7 +44,7 @@ def check(ctx: click.Context, propose: bool, ask_model: bool, familiar_id: str |
     with open_session(ctx, familiar_id) as memory:
         now = datetime.now(UTC)
         memory.notice_hand_edits()
-        findings = examine_memory(memory.store, now=now, doubts=doubts)
+        findings = examine_memory(memory.store, now=now, doubts=doubts, audiences=memory.audiences)
         plan = proposal(findings, familiar_id=memory.familiar_id, now=now)
         waiting = Review(memory.store)
         run_id = waiting.propose(plan) if plan is not None and propose else None
@@ -69,6 +70,7 @@ async def _ask_model(root: Path, home: Path) -> list[DoubtfulLine]:
     """What the model that writes memory doubts; nothing, and said so, where it is too small to be asked."""
     from familiar_connect.bot import load_familiar
     from familiar_connect.llm.model_slots import ModelSlots
+    from familiar_connect.llm.types import capabilities_of
     from familiar_connect.memory.maintenance.model_doubts import ask_for_doubts
     from familiar_connect.memory.people import PEOPLE
     from familiar_connect.memory.visible_memory import VisibleMemory
@@ -77,7 +79,7 @@ async def _ask_model(root: Path, home: Path) -> list[DoubtfulLine]:
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
     try:
         model = ModelSlots(familiar.llm_clients, familiar.spending).model("memory_writer")
-        if getattr(getattr(model, "capabilities", None), "side_tasks", True) is False:
+        if not capabilities_of(model).side_tasks:
             say("familiar: the memory_writer model is too small to be asked; the rules alone looked", err=True)
             return []
         memory = VisibleMemory(familiar.stores.audiences, lambda _: True)  # all but what is told nowhere

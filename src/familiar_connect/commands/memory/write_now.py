@@ -20,6 +20,7 @@ from familiar_connect.commands.common import (
     say_json,
 )
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import pluralize
 
 if TYPE_CHECKING:
     from familiar_connect.memory.writer import MemoryWriter, MemoryWriterResult
@@ -90,6 +91,9 @@ async def _write_all(
     pages = await writer.look_back()
     if pages and not quiet:
         say(f"Looked back at the last month: {', '.join(pages)}", err=True)
+    suggested = await writer.look_over() if any(result.state == "written" for result in results) else []
+    if suggested and not quiet:
+        say(f"Looked memory over: {pluralize(len(suggested), 'suggestion')}; `familiar memory review`", err=True)
     return results
 
 

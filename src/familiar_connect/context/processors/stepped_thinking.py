@@ -14,7 +14,6 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
@@ -22,7 +21,7 @@ from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import ChatModel, SideModel
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens

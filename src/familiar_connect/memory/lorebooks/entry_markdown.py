@@ -18,13 +18,13 @@ from typing import Any
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.pins import PINNED_HEAD, read_pin
 from familiar_connect.support.markdown import read_headings
+from familiar_connect.support.names import to_slug
 from familiar_connect.support.text import one_line, without_surrogates
 
 MAX_STEM = 50
 FALLBACK = "entry"
 KEYWORDS = "Trigger keywords"
 
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 """File names Windows keeps for devices."""
 
@@ -101,7 +101,7 @@ def parse_entry(text: str) -> EntryParts:
 
 def file_stem(title: str) -> str:
     """A file name, without its ending, that every system takes."""
-    stem = _NOT_IN_NAMES.sub("-", title.lower()).strip("-")[:MAX_STEM].strip("-") or FALLBACK
+    stem = to_slug(title, MAX_STEM) or FALLBACK
     return f"{stem}-{FALLBACK}" if _RESERVED.fullmatch(stem) else stem
 
 

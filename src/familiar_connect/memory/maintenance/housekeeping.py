@@ -10,17 +10,19 @@ from __future__ import annotations
 import posixpath
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal, cast
 
+from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.beliefs import DoubtfulLine, find_doubtful_lines
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
-from familiar_connect.memory.maintenance.reshape_files import FileReshaper
+from familiar_connect.memory.maintenance.reshape_files import FULL_ENOUGH, FileReshaper
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.search import say_cut
 from familiar_connect.memory.store import MemoryStore
@@ -30,13 +32,14 @@ from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title, read_headings
+from familiar_connect.support.names import to_slug
+from familiar_connect.support.text import pluralize
 
 SOURCE = "housekeeping"
 NOTES = "notes.md"
 SETTLED_AFTER = timedelta(days=7)
 """Notes left alone this long are done."""
 MIN_NOTE_CHARS = 120
-NEARLY_FULL = 0.8
 ALIKE = 0.7
 """Share of three-word runs two files have in common from which they count as alike."""
 SKETCH = 48
@@ -44,7 +47,6 @@ SKETCH = 48
 MAX_SHARED_RUN = 20
 """A run found in more files than this tells nothing about any two of them."""
 
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _WORD = re.compile(r"\w+")
 
 FindingKind = Literal[
@@ -72,22 +74,34 @@ class MemoryFinding:
     edits: tuple[PlannedWrite, ...] = ()
 
 
-def examine_memory(store: MemoryStore, *, now: datetime, doubts: Sequence[DoubtfulLine] = ()) -> list[MemoryFinding]:
-    """Everything worth a look, the graver first; with the *doubts* that somebody else has."""
+def examine_memory(
+    store: MemoryStore,
+    *,
+    now: datetime,
+    doubts: Sequence[DoubtfulLine] = (),
+    audiences: PartAudiences | None = None,
+    people: Collection[str] | None = None,
+) -> list[MemoryFinding]:
+    """Everything worth a look, the graver first; with the *doubts* that somebody else has.
+
+    *audiences*, which know who was told what, let more files be split. *people*: the open files of those whose lines
+    are compared with each other, which takes most of the time; None: of all.
+    """
     graph = link_graph(store)
+    reshaper = FileReshaper(store, audiences)
     found = [MemoryFinding(kind="unreadable", files=(), says=sentence) for sentence in graph.unreadable]
     found += _broken(graph)
     cut = set(store.files_over_cap())
-    found += [each for each in _large(store, graph) if cut.isdisjoint(each.files)]
+    found += [each for each in _large(store, graph, reshaper) if cut.isdisjoint(each.files)]
     found += _shared_aliases(store)
-    found += _duplicates(store, graph)
-    found += _doubtful(graph, now, doubts)
+    found += _duplicates(reshaper, graph)
+    told = {path: text for path, text in graph.texts.items() if people is None or open_path(path) in people}
+    found += _doubtful(told, now, doubts)
     found += _notes(store, graph, now)
     found += _orphans(graph)
     # What is known of a cut file is not all of it: an edit would lose the rest.
     found = [replace(each, edits=()) if cut & {edit.rel_path for edit in each.edits} else each for each in found]
-    says = (say_cut(path, store.limits.max_file_bytes) for path in sorted(cut))
-    return [*(MemoryFinding(kind="large file", files=(), says=each) for each in says), *found]
+    return [*(_cut_file(store, path, reshaper) for path in sorted(cut)), *found]
 
 
 def proposal(findings: Sequence[MemoryFinding], *, familiar_id: str, now: datetime) -> Plan | None:
@@ -121,12 +135,12 @@ def _both_out(one: PlannedWrite, other: PlannedWrite) -> PlannedWrite:
     return replace(one, content=text, removed=(*one.removed, *other.removed))
 
 
-def _doubtful(graph: LinkGraph, now: datetime, others: Sequence[DoubtfulLine]) -> Iterator[MemoryFinding]:
+def _doubtful(texts: Mapping[str, str], now: datetime, others: Sequence[DoubtfulLine]) -> Iterator[MemoryFinding]:
     """Lines about people that may have to go, each once and with the file without it."""
-    own = find_doubtful_lines(graph.texts, now=now)
+    own = find_doubtful_lines(texts, now=now)
     known = {(doubt.rel_path, doubt.text) for doubt in own}
     for doubt in (*own, *(each for each in others if (each.rel_path, each.text) not in known)):
-        text = graph.texts.get(doubt.rel_path, "")
+        text = texts.get(doubt.rel_path, "")
         removal = LineRemoval(text=doubt.text, reason="outdated" if doubt.kind != "duplicate" else "duplicate")
         without = without_removals(text, [removal])
         edits: tuple[PlannedWrite, ...] = ()
@@ -158,13 +172,27 @@ def _retargeted(graph: LinkGraph, link: BrokenLink, target: str) -> PlannedWrite
     return _edit(link.rel_path, text, "".join(lines))
 
 
-def _large(store: MemoryStore, graph: LinkGraph) -> Iterator[MemoryFinding]:
+def _cut_file(store: MemoryStore, path: str, reshaper: FileReshaper) -> MemoryFinding:
+    """A file over its cap, and how it could be split; read whole, as nothing else reads it."""
+    limit = store.limits.max_file_bytes
+    try:
+        text = store.read_if_present(path, whole=True) or ""
+    except MemoryStoreError:  # not to be read as text, or larger than any copy is kept of
+        text = ""
+    edits = reshaper.split(path, text, room=limit)
+    says = say_cut(path, limit)
+    if edits:
+        says += f": into {path} and {pluralize(len(edits) - 1, 'file')} beside it"
+    return MemoryFinding(kind="large file", files=(path,) if edits else (), says=says, edits=edits)
+
+
+def _large(store: MemoryStore, graph: LinkGraph, reshaper: FileReshaper) -> Iterator[MemoryFinding]:
     limit = store.limits.max_file_bytes
     for path, text in graph.texts.items():
         size = len(text.encode())
-        if size > limit * NEARLY_FULL:
+        if size > limit * FULL_ENOUGH:
             says = f"{path} is {size:,} bytes of {limit:,} allowed: move parts of it to files of their own"
-            edits = FileReshaper(store).split(path, text, room=limit)
+            edits = reshaper.split(path, text, room=limit)
             yield MemoryFinding(kind="large file", files=(path,), says=says, edits=edits)
 
 
@@ -176,12 +204,11 @@ def _shared_aliases(store: MemoryStore) -> Iterator[MemoryFinding]:
             yield MemoryFinding(kind="shared alias", files=files, says=says)
 
 
-def _duplicates(store: MemoryStore, graph: LinkGraph) -> Iterator[MemoryFinding]:
+def _duplicates(reshaper: FileReshaper, graph: LinkGraph) -> Iterator[MemoryFinding]:
     """Pairs of people, or of topics, that seem to be one and do not know each other.
 
     Topics are merged. Two accounts of one person are only linked: what each said must stay theirs to take back.
     """
-    reshaper = FileReshaper(store)
     kinds: tuple[tuple[str, FindingKind], ...] = (("people/", "duplicate people"), ("topics/", "duplicate topics"))
     for folder, kind in kinds:
         texts = {path: text for path, text in graph.texts.items() if path.startswith(folder) and not is_archive(path)}
@@ -198,7 +225,7 @@ def _same_name(texts: Mapping[str, str], *, with_aliases: bool) -> dict[tuple[st
     by_name: dict[str, list[str]] = {}
     for path, text in texts.items():
         names = {document_title(text) or "", *(harvest_aliases(text) if with_aliases else ())}
-        for name in {_NOT_SLUG.sub(" ", name.casefold()).strip() for name in names} - {""}:
+        for name in {to_slug(name).replace("-", " ") for name in names} - {""}:
             by_name.setdefault(name, []).append(path)
     return {
         (one, other): f"are both called {name!r}"
@@ -245,7 +272,7 @@ def _notes(store: MemoryStore, graph: LinkGraph, now: datetime) -> Iterator[Memo
     for index, (start, words) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(lines)
         body = "".join(lines[start + 1 : end]).strip()
-        target = f"topics/{_NOT_SLUG.sub('-', words.casefold()).strip('-')}.md"
+        target = f"topics/{to_slug(words)}.md"
         youngest = max(ages[start:end])
         if len(body) < MIN_NOTE_CHARS or now - youngest < SETTLED_AFTER or target == "topics/.md":
             continue

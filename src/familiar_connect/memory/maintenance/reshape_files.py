@@ -1,15 +1,20 @@
-"""Reshaping files: two topics that are one become one file, and a file that is nearly full is split at a heading.
+"""Reshaping files: two topics that are one become one file, and one that is nearly full, or over its cap, is split.
 
 Every part takes its sources along, so that what is taken back later goes from the new place too. A file is reshaped
-only where it says itself who may hear it, and the new one says the same, or where it is all the owner's own.
+only where it says itself who may hear it, and the new one says the same, where all of it was said to the same people,
+which the new one then says, or where it is all the owner's own.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from familiar_connect.audience import Audience
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import (
     MARK,
     front_matter,
@@ -19,23 +24,42 @@ from familiar_connect.memory.file_audience import (
     without_front_matter,
 )
 from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
 from familiar_connect.memory.writing.apply import text_hash, with_added_parts
+from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import LineRemoval, PartSource, PlannedWrite
 from familiar_connect.support.markdown import document_title, read_headings
+from familiar_connect.support.names import to_slug
 
 MAX_SECTIONS = 200
+FULL_ENOUGH = 0.8
+"""Part of the cap that a file may fill: from there on it is nearly full."""
+PIECE = 0.75
+"""Part of the cap that a new file may fill, beside its title: it shall not be nearly full at once."""
+MAX_MOVED = 12
+MAX_NEW_FILES = 24
+MOST_CAPS = 8
+"""A file larger than so many caps is no note any more: its owner knows better what it is."""
 
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+
+@dataclass(frozen=True)
+class _Section:
+    """Lines of a file that may move; a heading above them stays."""
+
+    name: str
+    start: int
+    end: int
 
 
 class FileReshaper:
     """Merges and splits as edits that wait for the owner."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, audiences: PartAudiences | None = None) -> None:
+        """*audiences* that know the turns: else a file that the program wrote is split only if it says whose it is."""
         self._store = store
-        self._audiences = PartAudiences(store)
+        self._audiences = audiences or PartAudiences(store)
         self._provenance = Provenance(store.audit.folder) if store.audit is not None else None
 
     def merge(self, kept: str, other: str, texts: dict[str, str]) -> tuple[PlannedWrite, ...]:
@@ -59,29 +83,68 @@ class FileReshaper:
         )
 
     def split(self, path: str, text: str, *, room: int) -> tuple[PlannedWrite, ...]:
-        """The largest section of *path* in a file of its own, with a link to it in its place; nothing if none helps."""
-        if not self._may_reshape(path, text) or path.startswith("people/"):
+        """Its largest sections in files of their own, with links in their place, until the rest is not nearly full.
+
+        A file over its cap is given whole. A section that is too large itself becomes several files. Nothing if the
+        rest stays too large, or if who may hear the lines would not be clear any more.
+        """
+        is_known, said_to = self._hearers(path, text)
+        if not is_known or len(text.encode()) > room * MOST_CAPS:
             return ()
         lines = text.splitlines(keepends=True)
-        headings = [each for each in read_headings(text.splitlines()) if each.level <= 2][:MAX_SECTIONS]
-        ends = [each.line for each in headings[1:]] + [len(lines)]
-        sections = [(each, end) for each, end in zip(headings, ends, strict=True) if each.level == 2 and each.text]
-        if len(sections) < 2:
+        sections = _sections(text, path, is_over=len(text.encode()) > room)
+        size = len(text.encode())
+        chosen: list[_Section] = []
+        for section in sorted(sections, key=lambda each: -len("".join(lines[each.start : each.end]))):
+            if size <= room * FULL_ENOUGH or len(chosen) >= MAX_MOVED:
+                break
+            chosen.append(section)
+            size -= len("".join(lines[section.start : section.end]).encode())
+        moved = sorted(chosen, key=lambda each: each.start)
+        return self._moved(path, text, moved, said_to, room) if size <= room * FULL_ENOUGH else ()
+
+    def _moved(
+        self, path: str, text: str, sections: Sequence[_Section], said_to: Audience | None, room: int
+    ) -> tuple[PlannedWrite, ...]:
+        """*text* with *sections* in other files, and those."""
+        lines = text.splitlines(keepends=True)
+        left: list[str] = []
+        writes: list[PlannedWrite] = []
+        at = 0
+        for section in sections:
+            body = "".join(lines[section.start : section.end])
+            pieces = [piece for piece in _pieces(body, int(room * PIECE)) if piece.strip()]
+            links = []
+            for number, piece in enumerate(pieces, 1):
+                name = section.name if number == 1 else f"{section.name} {number}"
+                target = self._free_path(path, name, {write.rel_path for write in writes})
+                content = f"# {name}\n\n{piece.strip()}\n"
+                content = with_audience(content, said_to) if said_to is not None else content
+                if target is None or len(content.encode()) > room:
+                    return ()
+                sources = self._sources(path, [piece], into=target)
+                writes.append(PlannedWrite(rel_path=target, content=content, before=None, parts=sources))
+                links.append(f"[{re.sub(r'[][]', '', name)}]({PurePosixPath(target).name})")
+            left += [*lines[at : section.start], "\n", f"See {', '.join(links)}.\n\n"]
+            at = section.end
+        rest = "".join([*left, *lines[at:]])
+        rest = with_audience(rest, said_to) if said_to is not None and read_audience(text) is None else rest
+        if not writes or len(writes) > MAX_NEW_FILES:
             return ()
-        heading, end = max(sections, key=lambda pair: len("".join(lines[pair[0].line : pair[1]])))
-        body = "".join(lines[heading.line + 1 : end]).strip()
-        target = _path_for(path, heading.text)
-        said_to = read_audience(text)
-        content = f"# {heading.text}\n\n{body}\n"
-        content = with_audience(content, said_to) if said_to is not None else content
-        if target is None or self._store.exists(target) or not body or len(content.encode()) > room:
-            return ()
-        link = f"See [{re.sub(r'[][]', '', heading.text)}]({PurePosixPath(target).name}).\n\n"
-        left = "".join([*lines[: heading.line + 1], "\n", link, *lines[end:]])
-        return (
-            PlannedWrite(rel_path=target, content=content, before=None, parts=self._sources(path, [body], into=target)),
-            PlannedWrite(rel_path=path, content=left, before=text_hash(text), removed=_lost(text, left)),
-        )
+        return (*writes, PlannedWrite(rel_path=path, content=rest, before=text_hash(text), removed=_lost(text, rest)))
+
+    def _hearers(self, path: str, text: str) -> tuple[bool, Audience | None]:
+        """Whether the lines of a file keep their audience wherever they go, and which one has to be said there."""
+        if path.startswith(("self/", "lore/", "servers/", f"{PEOPLE}/")) or is_archive(path):
+            return False, None  # canon is the owner's; what is of a person or place is looked for under its name
+        if self._may_reshape(path, text):
+            return True, read_audience(text)
+        said_to = self._audiences.audience_of_text(path, text)
+        return said_to is not None, said_to
+
+    def _free_path(self, path: str, name: str, taken: Collection[str]) -> str | None:
+        target = _path_for(path, name)
+        return None if target is None or target in taken or self._store.exists(target) else target
 
     def _may_reshape(self, path: str, text: str) -> bool:
         """Whether the lines of a file keep their audience wherever they go."""
@@ -102,8 +165,47 @@ def _lost(before: str, after: str) -> tuple[LineRemoval, ...]:
 
 
 def _path_for(path: str, heading: str) -> str | None:
-    slug = _NOT_SLUG.sub("-", heading.casefold()).strip("-")[:60]
     base = PurePosixPath(open_path(path))
+    part = to_slug(heading, 60).removeprefix(f"{base.stem}-")
     mark = PurePosixPath(path).stem.partition(MARK)[2]
-    name = f"{base.stem}-{slug}{f'{MARK}{mark}' if mark else ''}.md"
-    return str(base.with_name(name)) if slug else None
+    name = f"{base.stem}-{part}{f'{MARK}{mark}' if mark else ''}.md"
+    return str(base.with_name(name)) if part else None
+
+
+def _sections(text: str, path: str, *, is_over: bool) -> list[_Section]:
+    """What of a file may move: what stands below its second headings, and above them too if it *is_over* its cap."""
+    lines = text.splitlines()
+    headings = [each for each in read_headings(lines) if each.level <= 2]
+    ends = [each.line for each in headings[1:]] + [len(lines)]
+    found = [
+        _Section(each.text, each.line + 1, end)
+        for each, end in zip(headings, ends, strict=True)
+        if each.level == 2 and each.text and end > each.line + 1
+    ][:MAX_SECTIONS]
+    if not is_over:
+        return found if len(found) > 1 else []
+    title = next((each for each in headings if each.level == 1), None)
+    start = title.line + 1 if title else len(lines) - len(without_front_matter(text).splitlines())
+    end = next((each.line for each in headings if each.line >= start), len(lines))
+    name = f"{title.text if title else PurePosixPath(open_path(path)).stem} part"
+    return [_Section(name, start, end), *found] if end > start else found
+
+
+def _pieces(body: str, most: int) -> Iterator[str]:
+    """*body* in pieces of about the same size, none above *most* bytes, cut where a paragraph or a bullet begins.
+
+    A line that is longer stays whole: the piece is then too large, and nobody writes it.
+    """
+    size = len(body.encode())
+    even = size / math.ceil(size / most)
+    piece: list[str] = []
+    filled = 0
+    for line in body.splitlines(keepends=True):
+        length = len(line.encode())
+        may_cut = not line.strip() or bullet_of(line) is not None
+        if piece and (filled + length > most or (filled >= even and may_cut)):
+            yield "".join(piece)
+            piece, filled = [], 0
+        piece.append(line)
+        filled += length
+    yield "".join(piece)

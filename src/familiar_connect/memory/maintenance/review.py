@@ -29,7 +29,7 @@ from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
 from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, text_after, text_hash
 from familiar_connect.memory.writing.journal import PENDING, QUARANTINE_NAME, writer_lock
-from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit, takes_lines_of
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import sync_folder
 from familiar_connect.support.serialize import PlainDataError, from_plain, to_plain
@@ -245,7 +245,7 @@ class Review:
         self._proposal_store.write_file(_path(plan.run_id, PLAN_NAME), json.dumps(to_plain(plan), ensure_ascii=False))
 
     def _diff(self, plan: Plan, write: PlannedWrite) -> str:
-        present = self._store.read_if_present(write.rel_path)
+        present = self._store.read_if_present(write.rel_path, whole=True)
         text = text_after(present, plan, write, approved=True) if write.removed else write.content
         lines = difflib.unified_diff(
             (present or "").splitlines(), text.splitlines(), "now", f"proposed: {write.rel_path}", lineterm=""
@@ -264,7 +264,7 @@ class Review:
             if write.rel_path in applied.unchanged
             and not write.parts
             and not write.removed
-            and text_hash(self._store.read_if_present(write.rel_path)) != text_hash(write.content)
+            and text_hash(self._store.read_if_present(write.rel_path, whole=True)) != text_hash(write.content)
         )
 
     def _decide(self, plan: Plan, files: Collection[str], decision: str, reason: str) -> None:
@@ -332,9 +332,16 @@ def _safe(run_id: str) -> str:
 
 
 def _chosen(plan: Plan, files: Collection[str] | None) -> list[PlannedWrite]:
-    """The writes of *files*; a file and the archive that takes its older lines are decided together."""
-    wanted = None if files is None else {original_path(path) for path in files}
-    return [write for write in plan.writes if wanted is None or original_path(write.rel_path) in wanted]
+    """The writes of *files*; a file and those that take lines of it, archives or parts, are decided together."""
+    if files is None:
+        return list(plan.writes)
+    wanted = {original_path(path) for path in files}
+    named = [write for write in plan.writes if original_path(write.rel_path) in wanted]
+    return [
+        write
+        for write in plan.writes
+        if write in named or any(takes_lines_of(write, each) or takes_lines_of(each, write) for each in named)
+    ]
 
 
 def _write_of(plan: Plan, rel_path: str) -> PlannedWrite:

@@ -1,17 +1,19 @@
 """When something that somebody says takes the place of what they said before: a new home, another date, "not any more".
 
 A statement answers questions that have one answer at a time, such as where somebody lives. A later answer replaces an
-earlier one when it gives another value for the same person. So does one that takes the earlier back in so many words.
+earlier one when it gives another value for the same person. So does one that takes the earlier back in so many words,
+that says the same with a "not" in it, or that tells of the end of what the earlier has. The rules read English.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from familiar_connect.memory.weighing.clauses import clauses_of, mask_foreign, plain_form
+from familiar_connect.memory.weighing.claims import Claim, LetGo, claim_of, has_ended, is_flipped, things_let_go
+from familiar_connect.memory.weighing.clauses import HYPOTHETICAL, JOKE, clauses_of, mask_foreign, plain_form
 from familiar_connect.memory.weighing.lasting_words import LASTING, MONTH, RELATION, any_of
 from familiar_connect.memory.weighing.vocabulary import PET
 from familiar_connect.support.text import sentence_spans
@@ -25,8 +27,17 @@ SHARED_WORDS = 0.5
 _I = re.IGNORECASE
 _OWN = re.compile(r"^(?:\w+ly |now |then )?(?:i|i'm|i've|i'd|i'll|my|me|we|we're|we've|we'll|our|us)\b", _I)
 _KIN = re.compile(rf"^(?:my|our|his|her) (?:[\w-]+ ){{0,2}}?(?P<who>{RELATION})\b", _I)
-_NAMED = re.compile(r"^(?P<who>[A-Z][\w-]+)\b")
-_ELIDED = re.compile(r"^(?:moved|moving|living|live|work|working|started|got|found|bought|signed|back in)\b", _I)
+_SURE = re.compile(rf"oneself|{RELATION}", _I)
+_NAMED = re.compile(
+    r"^(?!(?:The|An?|It|It's|Its|That|That's|This|These|Those|There|There's|No|Not|Never|Still|Just|Only|All|Both|One|Two"
+    r"|Turns|Had|Has|Have|Been|Was|Is|Are|Were|Will|Can|And|But|So|Then|Now|Today|Tomorrow|Yesterday|He|She|They)\b)"
+    r"(?P<who>[A-Z][\w-]+)\b"
+)
+_ELIDED = re.compile(
+    r"^(?:moved|moving|living|live|work|working|started|got|found|bought|signed|back in|sold|selling|quit|gave up"
+    r"|given up|stopped|switched|dropped|left|turned|not)\b",
+    _I,
+)
 """How a sentence about oneself begins where people leave themselves out."""
 _PLACE = (
     r"(?!(?:an?|the|my|our|his|her|their|this|that|one|two|town|fear|peace|sin|days|nights|part|bed|another|new|same"
@@ -51,7 +62,10 @@ _ONE_ANSWER: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("home", any_of(rf"\bdon't live in (?:the )?{_PLACE}")),
     ("home", any_of(rf"\b(?:i'm|we're|we are|i am|^)(?:\w+ly |now |all )? ?moving (?:back |over )?to {_PLACE}")),
     ("age", any_of(r"^i'm (?:only |just |now |already )?(\d{1,2})(?: years old| now)?(?=\W|$)(?! ?(?:min|%|km))")),
+    ("age", any_of(r"^(?:i|i've|i have|(?:my|our) [\w ]{2,30}?) (?:just |finally )?turned (\d{1,2})\b")),
+    ("age", any_of(r"^(?:my|our) [\w ]{2,30}? is (?:only |just |now |already )?(\d{1,2})(?: years old| now)?[.!]*$")),
     ("name", any_of(r"^my name (?:is|'s) (\w+)")),
+    ("pronouns", any_of(r"^my pronouns are (?:now )?([\w/]+)")),
     ("employer", any_of(r"\bi (?:now )?work (?:at|for) (?:the |a |an )?([\w'-]+)")),
     (
         "employer",
@@ -60,6 +74,8 @@ _ONE_ANSWER: tuple[tuple[str, re.Pattern[str]], ...] = (
             r" (?:at|for|with) (?:the |a |an )?([\w'-]+)"
         ),
     ),
+    ("profession", any_of(r"\b(?:work|works|working) as (?:an? )?([\w-]+)")),
+    ("subject", any_of(r"\b(?:study|studies|studying) (?!(?:for|at|in|hard|a|the|and|with|so|here|now)\b)([\w-]+)")),
     (
         "status",
         any_of(
@@ -69,6 +85,33 @@ _ONE_ANSWER: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|(?:have|got|'ve) a (?:new )?(?:girlfriend|boyfriend))\b"
         ),
     ),
+)
+_HOME = r"(?:this|my|our|the) (?:own |old )?(?:house|flat|home|place|apartment|city|town|village)"
+_STAYS = any_of(
+    rf"\b(?:stay|staying|remain|live|die) (?:on )?(?:here|in {_HOME})\b"
+    r"(?=.*\b(?:until|till|forever|for good|as long as|rest of|always)\b)",
+    rf"\b(?:intend|plan|want|mean|hope|going) to (?:stay|remain|die) (?:on )?(?:here|in {_HOME})\b",
+    rf"\b(?:never|not|won't) (?:going to |gonna )?(?:be )?(?:leav|mov|sell|giv)(?:e|ing)?(?: up| out of)? {_HOME}\b",
+)
+_LEAVES = any_of(
+    r"(?<!not )(?<!never )(?<!n't )"
+    rf"\b(?:sell|selling|sold|giving up|gave up|moving out of|moved out of|leaving) {_HOME}\b",
+    r"\b(?:put|have|got) (?:my|our|his|her) names? (?:down )?on (?:the|a|their) (?:waiting )?list"
+    r"(?: for (?:a|an|the|one) (?:[\w-]+ )?(?:room|flat|apartment|home|place|house))?[.!]*$",
+    r"\b(?:move|moving|moved|going) into (?:an? |the )?(?:\w+ )?(?:home|care|sheltered|retirement|assisted)\b",
+    r"\bsigned (?:the contract|the lease|a lease|up) for (?:an? |the |my |our )?(?:new )?(?:\w+ )?"
+    r"(?:room|flat|apartment|home|place|house)\b",
+)
+"""Who means to stay where they live, and what they say once they do not."""
+_LIKES = re.compile(
+    r"\b(?:(?P<likes>love|adore|like|enjoy)s?|(?P<hates>hate|loathe|detest|dislike)s?"
+    r"|(?P<no_more>can't stand|cannot stand|went off|gone off|sick of|fed up with)) (?P<what>[\w-]+(?: [\w-]+){0,2})",
+    _I,
+)
+_NO_OBJECT = frozenset(
+    """
+    the a an my our his her it that this to how when what you him them all now again though
+    """.split()  # noqa: SIM905
 )
 _FAVOURITE = re.compile(r"\bfavou?rite (?P<what>\w+)(?: \w+)? (?:is|are|was) (?P<value>[\w' -]+)", _I)
 _COUNT = re.compile(
@@ -87,11 +130,28 @@ _DATES = re.compile(
     rf"|rd|th))\b",
     _I,
 )
+_NEW_DAY = re.compile(
+    rf"\b(?:on|in|to|until|till|for|next) (?:the )?(?P<when>(?:mon|tues|wednes|thurs|fri|satur|sun)day|{MONTH})\b", _I
+)
+_DAY = "day of "
+_OWNER_OF_DAY = re.compile(rf"\b(?:my|our|his|her) (?:[\w-]+ )?(?P<who>{RELATION})'s\b", _I)
+_SLIP = re.compile(
+    r"\W*(?:(?:haha\w*|lol|sorry|oops|no|nah|wait|ok)\W+)*(?:jk|j/k|(?:(?:i'?m|i was) )?(?:just |only )?kidding"
+    r"|(?:(?:i'?m|i was) )?(?:just |only )?joking|(?:scratch|scrap|ignore) that|forget (?:that|i said that|what i said)"
+    r"|not really|that was a (?:joke|lie)|that'?s not true)(?:\W+(?:lol|haha\w*|sorry|please))*\W*",
+    _I,
+)
+_CHANGES_DAY = re.compile(
+    r"\b(?:now|instead|moved|postponed|rescheduled|changed|(?:pushed|put|moved) back|brought forward|delayed|after all"
+    r"|not (?:on |in )?\w+\W*$)\b",
+    _I,
+)
+"""Without these a weekday or a month tells of one of several: there are many appointments in a life."""
 _TAKES_BACK = re.compile(
     r"^\W*(?:actually|wait|no wait|correction|sorry|scratch that|scrap that|i meant|update)\b|\b(?:any ?more|no longer"
     r"|instead|after all|not (?:the )?(?!\w+ing\b)\w+\W*$)"
     r"|\b(?:chang(?:ed|ing) (?:my|our) minds?|call(?:ed|ing) (?:\w+ ){0,2}off|fell through"
-    r"|(?:is|it's|was|been) (?:now )?(?:off|cancelled|canceled|postponed|moved)"
+    r"|(?:is|it's|was|been|got|were|are) (?:now )?(?:off|cancelled|canceled|postponed|moved|rescheduled|pushed back)"
     r"|decided against|dropped (?:the|that|out)|gave up|given up|backed out)\b",
     _I,
 )
@@ -116,6 +176,16 @@ _WISHED = re.compile(
     _I,
 )
 _SAME_WISH = {"apartment": "flat", "house": "flat", "home": "flat", "place": "flat", "puppy": "dog", "kitten": "cat"}
+_SAME_WORD = {
+    "married": "wedding",
+    "marry": "wedding",
+    "marrying": "wedding",
+    "surgery": "operation",
+    "apartment": "flat",
+    "holiday": "trip",
+    "vacation": "trip",
+    "journey": "trip",
+}
 _WORD = re.compile(r"[^\W_]{3,}|\d+")
 _SMALL_WORDS = frozenset(
     """
@@ -139,9 +209,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a line says, as far as it matters here."""
+    """What a line says, as far as it matters here. All of it is made ready: each line is compared with many others."""
 
     answers: tuple[Answer, ...]
+    given: Mapping[tuple[str, str], str]
+    """By whom and question, what it answers if it is the later line."""
     words: frozenset[str]
     takes_back: bool
     wishes: frozenset[str]
@@ -149,6 +221,16 @@ class _Reading:
     """What somebody looks for, and what they now have."""
     ruled_out: frozenset[str]
     """"Not the mill though": what it is not to be any more."""
+    claims: tuple[Claim, ...]
+    flips: tuple[Claim, ...]
+    """Those of the claims that can take an earlier one back."""
+    let_go: tuple[LetGo, ...]
+    abouts: frozenset[str]
+    """Whom it is about for sure: a name may be that of a place."""
+
+    @property
+    def can_take_back(self) -> bool:
+        return self.takes_back or bool(self.ruled_out or self.flips or self.let_go)
 
 
 def replaces(new: str, old: str) -> bool:
@@ -156,38 +238,87 @@ def replaces(new: str, old: str) -> bool:
     if new.casefold() == old.casefold():
         return False
     later, earlier = _read(new[:MAX_CHARS]), _read(old[:MAX_CHARS])
-    given = {(answer.about, answer.question): answer.value for answer in later.answers}
-    if any(given.get((answer.about, answer.question), answer.value) != answer.value for answer in earlier.answers):
+    for answer in earlier.answers:
+        if later.given.get((answer.about, answer.question), answer.value) != answer.value:
+            return True
+    return not earlier.wishes.isdisjoint(later.granted) or _takes_back(later, earlier)
+
+
+def takes_back(message: str, old: str) -> bool:
+    """Whether *message*, of which nothing is worth keeping, says in so many words that *old* does not hold."""
+    if message.casefold() == old.casefold():
+        return False
+    text = message[:MAX_CHARS]
+    told = [text[start:end] for start, end in sentence_spans(text)]
+    plain = " ".join(each for each in told if not _is_no_statement(each))
+    return bool(plain) and _takes_back(_read(plain), _read(old[:MAX_CHARS]))
+
+
+def is_slip(message: str) -> bool:
+    """Whether *message* only takes back what its speaker said just before: "jk", "scratch that"."""
+    return bool(_SLIP.fullmatch(message[:MAX_CHARS]))
+
+
+def _is_no_statement(sentence: str) -> bool:
+    return sentence.rstrip().endswith(("?", "？")) or bool(HYPOTHETICAL.search(sentence) or JOKE.search(sentence))
+
+
+def _takes_back(later: _Reading, earlier: _Reading) -> bool:
+    if not later.can_take_back:
+        return False
+    if later.abouts and earlier.abouts and later.abouts.isdisjoint(earlier.abouts):
+        return False
+    if (later.ruled_out - earlier.ruled_out) & earlier.words:
         return True
-    if earlier.wishes & later.granted or (later.ruled_out - earlier.ruled_out) & earlier.words:
+    if later.takes_back and _says_the_same(later.words, earlier.words):
         return True
-    return later.takes_back and _says_the_same(later.words, earlier.words)
+    if any(is_flipped(new, old) for new in later.flips for old in earlier.claims):
+        return True
+    return any(has_ended(thing, old) for thing in later.let_go for old in earlier.claims)
 
 
 @lru_cache(maxsize=KEPT_READINGS)
 def _read(text: str) -> _Reading:
     plain = mask_foreign(text.replace("\u2019", "'"))
-    answers = tuple(answer for start, end in sentence_spans(plain) for answer in _answers(plain[start:end]))
+    sentences = [plain[start:end] for start, end in sentence_spans(plain)]
+    clauses = [clause for sentence in sentences for clause in _clauses_about(sentence)]
+    answers = tuple(answer for sentence in sentences for answer in _answers(sentence))
     things = frozenset(_SAME_WISH.get(name, name) for name in map(str.casefold, _WISHED.findall(plain)))
     wishes = things if _WISH.search(plain) else frozenset()
+    claims = tuple(claim_of(about, text) for about, text in clauses)
+    changes_day = bool(_CHANGES_DAY.search(plain))
     return _Reading(
         answers=answers,
+        given={
+            (answer.about, answer.question): answer.value
+            for answer in answers
+            if changes_day or not answer.question.startswith(_DAY)
+        },
         words=_words(plain),
         takes_back=bool(_TAKES_BACK.search(plain)),
         wishes=wishes,
         granted=things - wishes if _GRANTED.search(plain) else frozenset(),
         ruled_out=frozenset(name.casefold() for name in _RULED_OUT.findall(plain)),
+        claims=claims,
+        flips=tuple(claim for claim in claims if claim.is_negated or claim.is_change),
+        let_go=tuple(thing for about, text in clauses for thing in things_let_go(about, text)),
+        abouts=frozenset(claim.about for claim in claims if _SURE.fullmatch(claim.about)),
     )
 
 
-def _answers(sentence: str) -> Iterator[Answer]:
+def _clauses_about(sentence: str) -> Iterator[tuple[str, str]]:
+    """The clauses of *sentence*, each with whom it is about; those that do not say are left out."""
     about = ""
-    is_dated = any(LASTING[kind][1].search(sentence) for kind in ("duration", "exact date"))
     for clause in clauses_of(sentence):
         text = plain_form(clause.text)
         about = _whom(text) or about or ("oneself" if _ELIDED.search(text) else "")
-        if not about:
-            continue
+        if about:
+            yield about, text
+
+
+def _answers(sentence: str) -> Iterator[Answer]:
+    is_dated = any(LASTING[kind][1].search(sentence) for kind in ("duration", "exact date"))
+    for about, text in _clauses_about(sentence):
         for question, pattern in _ONE_ANSWER:
             if question == "status" and is_dated:
                 continue  # the day of a wedding stays true
@@ -196,10 +327,33 @@ def _answers(sentence: str) -> Iterator[Answer]:
         for kind, several in (("favourite", _FAVOURITE), ("count", _COUNT)):
             if found := several.search(text):
                 yield Answer(about, f"{kind} {found['what'].casefold()}", found["value"].casefold().strip())
+        if _LEAVES.search(text) or _STAYS.search(text):
+            yield Answer(about, "staying", "no" if _LEAVES.search(text) else "yes")
+        yield from _likings(about, text)
+    yield from _dates(sentence)
+
+
+def _likings(about: str, clause: str) -> Iterator[Answer]:
+    found = _LIKES.search(clause)
+    what = " ".join(word for word in found["what"].casefold().split() if word not in _NO_OBJECT) if found else ""
+    if found and what:
+        likes = bool(found["likes"]) is not claim_of(about, clause).is_negated and not found["no_more"]
+        yield Answer(about, f"liking {what}", "yes" if likes else "no")
+
+
+def _dates(sentence: str) -> Iterator[Answer]:
+    """When something is to be: a day of the calendar, or a weekday or month that another one was changed to."""
     when = _DATES.search(sentence)
-    if when is not None and LASTING["exact date"][1].search(sentence):
-        for occasion in _OCCASION.finditer(sentence):
-            yield Answer("", f"date of {occasion['what'].casefold()}", when[0].casefold())
+    days = [when[0]] if when is not None and LASTING["exact date"][1].search(sentence) else []
+    new = _NEW_DAY.search(sentence)
+    whose = _OWNER_OF_DAY.search(sentence)
+    about = whose["who"].casefold() if whose else ""
+    for found in _OCCASION.finditer(sentence):
+        occasion = _SAME_WORD.get(found["what"].casefold(), found["what"].casefold())
+        for day in days:
+            yield Answer(about, f"date of {occasion}", day.casefold())
+        if new is not None and not days:
+            yield Answer(about, f"{_DAY}{occasion}", new["when"].casefold())
 
 
 def _whom(clause: str) -> str:
@@ -213,7 +367,8 @@ def _whom(clause: str) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(plain_form(text).casefold())) - _SMALL_WORDS
+    found = _WORD.findall(plain_form(text).casefold())
+    return frozenset(_SAME_WORD.get(word, word) for word in found) - _SMALL_WORDS
 
 
 def _says_the_same(new: frozenset[str], old: frozenset[str]) -> bool:

@@ -18,14 +18,13 @@ from familiar_connect.errors import (
     MemoryStorePathError,
     MemoryStoreSizeLimitError,
 )
-from familiar_connect.memory.archives import is_archive, original_path
 from familiar_connect.memory.audit import hash_of
 from familiar_connect.memory.file_audience import read_audience, with_audience
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import OWNER_IN_REVIEW, RemovedLine
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, part_hash, parts_of
 from familiar_connect.memory.writing.markdown_sections import has_section, with_bullets
-from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite, RefusedEdit, takes_lines_of
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title
 
@@ -68,7 +67,7 @@ def apply_plan(
     for number, write in enumerate(plan.writes, start=1):
         step(f"file {number}: before")
         try:
-            _check_archive(write, conflicts)
+            _check_moved(plan, write, conflicts)
             changed = _write(store, plan, write, approved)
         except _NEVER_FITS as error:
             conflicts.append(RefusedEdit(name=write.rel_path, reason=str(error), text=write.content))
@@ -81,11 +80,12 @@ def apply_plan(
     return ApplyResult(written=tuple(written), unchanged=tuple(unchanged), conflicts=tuple(conflicts))
 
 
-def _check_archive(write: PlannedWrite, conflicts: list[RefusedEdit]) -> None:
-    """Lines that go to an archive leave their file only once they stand there."""
-    stuck = [edit for edit in conflicts if is_archive(edit.name) and original_path(edit.name) == write.rel_path]
+def _check_moved(plan: Plan, write: PlannedWrite, conflicts: list[RefusedEdit]) -> None:
+    """Lines that go to an archive or to another file leave their own only once they stand there."""
+    takers = {each.rel_path for each in plan.writes if takes_lines_of(each, write)}
+    stuck = [edit for edit in conflicts if edit.name in takers]
     if stuck:
-        raise MemoryStoreSizeLimitError(f"its older lines could not be moved: {stuck[0].reason}")
+        raise MemoryStoreSizeLimitError(f"its lines could not be moved: {stuck[0].reason}")
 
 
 def text_hash(text: str | None) -> str | None:
@@ -107,7 +107,7 @@ def text_after(current: str | None, plan: Plan, write: PlannedWrite, *, approved
 
 def _write(store: MemoryStore, plan: Plan, write: PlannedWrite, approved: bool) -> bool:
     """Bring one file to what was planned; whether that took a change."""
-    current = store.read_if_present(write.rel_path)
+    current = store.read_if_present(write.rel_path, whole=True)
     _check_audience(current, plan, write)
     content = text_after(current, plan, write, approved=approved)
     if content == (current or "") and (current is not None or content != write.content):

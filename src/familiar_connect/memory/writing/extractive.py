@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.versioning.provenance import part_hash
-from familiar_connect.memory.weighing.answers import replaces
+from familiar_connect.memory.weighing.answers import is_slip, replaces, takes_back
 from familiar_connect.memory.weighing.statements import StatementReader, weigh_line
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.markdown_sections import bullet_of, bullets_under, with_bullets
@@ -62,20 +62,29 @@ def statements_of(batch: Batch, person: BatchParticipant, standing: str = "") ->
     others = [name for other in batch.roster if other is not person for name in other.names]
     reader = StatementReader(others=others, is_alone=len(batch.roster) == 1)
     reader.note_standing(standing)
+    said: list[tuple[int, str]] = []
     for turn in batch.turns:
         if batch.participant(turn) is person:
-            for statement in reader.read(without_fake_notes(turn.actual_words)):
+            words = without_fake_notes(turn.actual_words)
+            if said and is_slip(words):
+                found = {key: each for key, each in found.items() if each.turn_id != said[-1][0]}
+            said.append((turn.id, words))
+            for statement in reader.read(words):
                 quote = quotable(statement.sentence)
                 found.setdefault(quote.casefold().rstrip(".!"), SelfStatement(turn_id=turn.id, sentence=quote))
-    return _standing_statements(list(found.values()))
+    return _standing_statements(list(found.values()), said)
 
 
-def _standing_statements(told: Sequence[SelfStatement]) -> list[SelfStatement]:
-    """*told* without what is taken back further on."""
+def _standing_statements(told: Sequence[SelfStatement], said: Sequence[tuple[int, str]]) -> list[SelfStatement]:
+    """*told* without what is taken back further on, be it in a message of which nothing else is kept."""
+    kept = {each.turn_id for each in told}
     return [
         each
         for at, each in enumerate(told)
         if not any(replaces(later.sentence, each.sentence) for later in told[at + 1 :])
+        and not any(
+            turn not in kept and turn > each.turn_id and takes_back(words, each.sentence) for turn, words in said
+        )
     ]
 
 

@@ -21,7 +21,7 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
-from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.file_lock import hold_alone
 from familiar_connect.support.files import atomic_write, sync_folder
@@ -231,6 +231,26 @@ def quarantine_plan(batch: Batch, failed: FailedBatch, *, run_id: str, familiar_
         writes=tuple(writes),
         audience=str(batch.audience),
     )
+
+
+def read_quarantined(store: MemoryStore, run_id: str) -> tuple[int, int, str]:
+    """The first and the last turn of a batch that was put aside, and the audience they were said to."""
+    try:
+        if not run_id or "/" in run_id or run_id.startswith("."):
+            raise ValueError("no name of a batch")
+        record = json.loads(store.read_file(f"{PENDING}/{run_id}/{QUARANTINE_NAME}"))
+        first, last = record["turns"]
+        return int(first), int(last), str(record.get("audience") or "")
+    except (MemoryStoreError, ValueError, KeyError, TypeError):
+        raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}") from None
+
+
+def remove_quarantined(store: MemoryStore, run_id: str) -> None:
+    """Take away the pages of a batch that was put aside."""
+    for name in (QUARANTINE_NAME, "quarantine.md"):
+        path = f"{PENDING}/{run_id}/{name}"
+        if store.exists(path):
+            store.delete_file(path, source=WRITER_SOURCE)
 
 
 def list_quarantined(store: MemoryStore) -> list[str]:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain, islice
 from pathlib import PurePosixPath
 
 from familiar_connect.audience import Audience, AudienceKind
@@ -96,10 +97,7 @@ class LookBack:
         """The pages that lack of the month before *now*; None where there are none."""
         month = _month_before(now)
         sources = self._provenance.all_sources() if self._provenance is not None else {}
-        writes: list[PlannedWrite] = []
-        for write in (*self._people(month, sources), *self._places(month, sources)):
-            if len(writes) < MAX_PAGES:
-                writes.append(write)
+        writes = list(islice(chain(self._people(month, sources), self._places(month, sources)), MAX_PAGES))
         if not writes:
             return None
         mark = zlib.crc32("".join(f"{write.rel_path}\0{write.content}\0" for write in writes).encode())

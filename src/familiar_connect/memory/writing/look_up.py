@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.memory.types import GrepHit
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop
@@ -78,7 +78,7 @@ def _around(line: str, at: int) -> str:
 
 def can_look_up(model: object) -> bool:
     """Whether *model* is one that is given tools: others would take the offer for the task."""
-    return getattr(getattr(model, "capabilities", None), "tools", False) is True
+    return capabilities_of(model).tools
 
 
 async def ask_with_look_up(

@@ -10,6 +10,8 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from familiar_connect.memory.archives import is_archive, original_path
+
 WRITER_SOURCE = "memory_writer"
 
 
@@ -80,6 +82,16 @@ class Proposals(Protocol):
     """Where plans wait for the owner. Proposing the same run again changes nothing."""
 
     def propose(self, plan: Plan) -> str: ...
+
+
+def takes_lines_of(taker: PlannedWrite, write: PlannedWrite) -> bool:
+    """Whether lines that *write* takes out of its file stand in that of *taker*: an archive, or the part of a split."""
+    if taker.rel_path == write.rel_path:
+        return False
+    if is_archive(taker.rel_path) and original_path(taker.rel_path) == write.rel_path:
+        return True
+    moved = {removal.text.strip() for removal in write.removed if removal.reason == "moved"}
+    return bool(moved) and not moved.isdisjoint(line.strip() for line in taker.content.splitlines())
 
 
 def question_plan(plan: Plan, write: PlannedWrite) -> Plan:

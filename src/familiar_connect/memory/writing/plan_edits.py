@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from pathlib import PurePosixPath
 
 from familiar_connect.audience import AudienceKind
@@ -25,7 +26,7 @@ from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED, SESSIONS_HEADING, fit_file
 from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
-from familiar_connect.memory.writing.corrections import remove_replaced
+from familiar_connect.memory.writing.corrections import correct_other_files, remove_replaced
 from familiar_connect.memory.writing.extractive import extract_files, statements_of, with_statements
 from familiar_connect.memory.writing.grounding import GroundingCheck, keep_supported, only_unwritten
 from familiar_connect.memory.writing.markdown_sections import (
@@ -189,7 +190,7 @@ def plan_from_transcript(store: MemoryStore, batch: Batch, run: WriterRun) -> Pl
         if person is None or not before:
             return before
         told = statements_of(batch, person, before)
-        removals[rel_path] = remove_replaced(before, batch, told, _ours(store, rel_path, before))
+        removals[rel_path] = remove_replaced(before, batch, person, told, _ours(store, rel_path, before))
         return removals[rel_path].text
 
     for found in extract_files(batch, current):
@@ -307,7 +308,7 @@ def _add_floor(
             refused.append(RefusedEdit(name=person.rel_path, reason=reason))
             return
         text = before if before and before.strip() else f"# {person.label}\n"
-        gone = remove_replaced(text, batch, told, _ours(store, person.rel_path, before))
+        gone = remove_replaced(text, batch, person, told, _ours(store, person.rel_path, before))
         draft = _Draft(
             rel_path=person.rel_path, text=gone.text, before=before, removed=gone.removed, contested=gone.contested
         )
@@ -347,6 +348,11 @@ def _plan(
             continue
         writes += planned
         questions += _questions(draft, planned[-1].content if planned else draft.before or "")
+    for path, before, gone in islice(correct_other_files(store, batch), MAX_FILES):
+        other = _Draft(rel_path=path, text=gone.text, before=before, contested=gone.contested)
+        if gone.removed:
+            writes.append(replace(_planned(other, gone.text, support, {}), removed=gone.removed))
+        questions += _questions(other, gone.text)
     return Plan(
         run_id=run.run_id,
         familiar_id=run.familiar_id,

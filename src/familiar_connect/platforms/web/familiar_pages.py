@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.names import to_slug
 from familiar_connect.support.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 FAMILIARS_PATH = "/familiars"
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 60, 20_000
 SOURCE = "user"
-_NOT_IN_ID = re.compile("[^a-z0-9]+")
 
 
 class FamiliarPages:
@@ -92,7 +91,7 @@ class FamiliarPages:
 
 def choose_id(name: str, there: list[str]) -> str:
     """A folder name for a familiar called *name*, which none of *there* has."""
-    plain = _NOT_IN_ID.sub("-", name.casefold()).strip("-")[:40].strip("-") or "familiar"
+    plain = to_slug(name, 40) or "familiar"
     plain = plain if is_valid_familiar_id(plain) else f"familiar-{plain}"
     taken = {each.casefold() for each in there}
     return next(each for each in chain((plain,), (f"{plain}-{number}" for number in count(2))) if each not in taken)

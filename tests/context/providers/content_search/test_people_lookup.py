@@ -18,6 +18,7 @@ from familiar_connect.context.providers.content_search.people_lookup import (
     lookup,
     lookup_with_paths,
     with_short_quotes,
+    without_replaced,
 )
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ItemTag, Layer, PendingTurn
@@ -310,3 +311,18 @@ def test_of_a_long_list_the_quotes_that_weigh_most_are_shown() -> None:
     assert "I like tea." in shown
     assert "record number 0 " not in shown
     assert shown.endswith(LEFT_OUT)
+
+
+def test_who_may_hear_both_files_is_told_what_holds() -> None:
+    """The older quote is left out wherever it stands; nothing else, not one of the same day, and never in one file."""
+    heading = "# Ada\n\n## What they said about themselves"
+    everyone = f"{heading}\n- 2026-03-01, Ada said: I moved to Graz.\n- 2026-03-01, Ada said: I like tea.\n"
+    private = f"{heading}\n- 2026-04-03, Ada said: I live in Vienna now.\n"
+    same_day = private.replace("04-03", "03-01")
+
+    assert without_replaced((everyone, private)) == (
+        everyone.replace("- 2026-03-01, Ada said: I moved to Graz.\n", ""),
+        private,
+    )
+    assert without_replaced((everyone, same_day)) == (everyone, same_day)
+    assert without_replaced((everyone,)) == (everyone,)

@@ -21,6 +21,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.people import people_path, read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.statements import weigh_line
 from familiar_connect.support.markdown import document_title, find_section, read_headings
 from familiar_connect.support.text import one_line, truncate, truncate_chars
@@ -34,6 +35,8 @@ MAX_PEOPLE = 64
 """Files looked for in one turn, whoever is in the room."""
 KEPT_TEXTS = 128
 """Files whose shown text is kept from turn to turn."""
+MAX_COMPARED = 60
+"""Quotes of each file of a person that are compared with those of their other files, the newest."""
 LEFT_OUT = "\n[… the rest of these notes is left out]"
 
 KEPT_FOR_THE_PROGRAM = ("Aliases", "Sessions", "Links")
@@ -208,10 +211,11 @@ class _PeopleFiles:
         paths = self._memory.files_of(path)
         if path not in paths and not self._memory.store.exists(path):
             paths = [*filter(None, [self._variant(path)]), *paths]
-        for each in paths:
-            shown = self._memory.look(each)
-            if shown.text.strip():
-                yield _Notes(each, shown.text, shown.audiences)
+        looks = [(each, self._memory.look(each)) for each in paths]
+        told = [(each, shown) for each, shown in looks if shown.text.strip()]
+        texts = without_replaced(tuple(shown.text for _, shown in told))
+        for (each, shown), text in zip(told, texts, strict=True):
+            yield _Notes(each, text, shown.audiences)
 
     def _variant(self, path: str) -> str | None:
         if self._listed is None:
@@ -244,6 +248,24 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
         label=f"notes on {_shown_name(person, notes)}{_shown_path(notes)}",
         audiences=notes.audiences,
     )
+
+
+@lru_cache(maxsize=KEPT_TEXTS)
+def without_replaced(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """*texts*, the files of one person, without quotes that a later one in another of them takes the place of.
+
+    Somebody tells everyone that they moved to Graz, and later in a direct message that they live in Vienna: the file
+    for everyone goes on saying Graz, but who may hear both is told what holds.
+    """
+    files = [text.split("\n") for text in texts]
+    quotes = [{at: found for at, line in enumerate(lines) if (found := _QUOTE.match(line))} for lines in files]
+    newest = [list(each.values())[-MAX_COMPARED:] for each in quotes] if len(texts) > 1 else []
+    for number, lines in enumerate(files) if newest else ():
+        later = [quote for other, each in enumerate(newest) if other != number for quote in each]
+        for at, quote in reversed(list(quotes[number].items())[-MAX_COMPARED:]):
+            if any(each["day"] > quote["day"] and replaces(each["words"], quote["words"]) for each in later):
+                del lines[at]
+    return tuple("\n".join(lines) for lines in files)
 
 
 @lru_cache(maxsize=KEPT_TEXTS)

@@ -21,7 +21,6 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from familiar_connect.config.types import FILTER_NEVER, FILTER_WHEN_FULL, ChannelMode
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
@@ -49,6 +48,7 @@ from familiar_connect.context.types import (
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
+from familiar_connect.llm.types import capabilities_of
 from familiar_connect.memory.index.protocols import Recollection, Retriever, WakingRetriever
 from familiar_connect.memory.index.query import concerns_speaker
 from familiar_connect.memory.index.relevance import (

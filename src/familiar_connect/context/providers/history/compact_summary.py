@@ -9,14 +9,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.extractive_summary import MAX_CHARS as MAX_SUMMARY_CHARS
 from familiar_connect.context.providers.history.extractive_summary import extract_summary
 from familiar_connect.context.providers.history.refresh import transcript_lines
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, truncate_chars
 

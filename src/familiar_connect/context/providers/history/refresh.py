@@ -15,7 +15,6 @@ from datetime import UTC, tzinfo
 
 from familiar_connect.audience import Audience
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.extractive_summary import extract_summary, tell_elsewhere
 from familiar_connect.context.providers.history.paragraphs import (
     MAX_CONDENSED_CHARS,
@@ -31,7 +30,7 @@ from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Message, capabilities_of
 from familiar_connect.support.aio import BackgroundTasks, SingleFlight, off_loop
 from familiar_connect.support.text import shorten_middle, truncate_chars
 
