@@ -244,6 +244,18 @@ def room_taken(**more: Any) -> int:
     return before - after
 
 
+def test_of_who_the_familiar_is_something_stays_however_cheap_it_is_and_of_samples_nothing_must() -> None:
+    """The description has its floor even where everything else is dearer; a sample dialogue has none."""
+    persona = a_piece("I am Wren. " * 100, Layer.character, priority=1, tag=ItemTag.PERSONA)
+    sample = replace(a_dialogue(said("user", "u" * 800), layer=Layer.character, tag=ItemTag.SAMPLE), priority=1)
+    news = a_piece("news " * 400, Layer.content, priority=99)
+    kept = fit_to_request(packed(persona, sample, news, budget_tokens=400)).budget.kept
+
+    assert [piece.tag for piece in kept if piece.layer is Layer.character] == [ItemTag.PERSONA]
+    assert kept[0].text.startswith("I am Wren.")
+    assert tokens_of(kept[0]) > 50
+
+
 @pytest.mark.parametrize(
     "fixed",
     [
