@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index import indexing_store
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
-from familiar_connect.memory.index.indexing_store import HANDFUL, LARGE_FILE_BYTES, Indexer, IndexingMemoryStore
+from familiar_connect.memory.index.indexing_store import (
+    HANDFUL,
+    IN_USE_FILE,
+    LARGE_FILE_BYTES,
+    Indexer,
+    IndexingMemoryStore,
+)
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
+from familiar_connect.support.file_lock import is_held
 from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
 from tests.fakes.waiting import until
 
@@ -346,3 +353,28 @@ class Watched(CountingEmbedder):
                 assert self._changed.wait_for(lambda: set(texts) <= set(self.texts), timeout=400)
 
         await asyncio.to_thread(wait)
+
+
+async def test_a_worker_that_is_ended_while_it_begins_holds_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that says that the index is in use may come to it after everything was closed."""
+    store = IndexingMemoryStore(MemoryStore(tmp_path / "memory"))
+    indexer = Indexer(store=store, model=CountingEmbedder(), files=None)
+    begun, may_go_on, done = threading.Event(), threading.Event(), threading.Event()
+    hold = indexer._hold
+
+    def hold_late() -> None:
+        begun.set()
+        may_go_on.wait()
+        hold()
+        done.set()
+
+    monkeypatch.setattr(indexer, "_hold", hold_late)
+    indexer.start()
+    await asyncio.to_thread(begun.wait)
+    await indexer.aclose()
+    may_go_on.set()
+    await asyncio.to_thread(done.wait)
+
+    assert not is_held(tmp_path / "memory" / ".index" / IN_USE_FILE)

@@ -209,6 +209,7 @@ class Indexer:
         self._has_built = False
         """Whether all of it was looked at to the end, so that nothing but what is new may be missing."""
         self._in_use = SharedLock(index_folder(store.root) / IN_USE_FILE)
+        self._holding = threading.Lock()
         self._background = BackgroundTasks("index")
         self._replies = 0
         self._busy_since = 0.0
@@ -344,16 +345,26 @@ class Indexer:
         # itself leaves without taking it apart, so that nobody has to wait for long.
         if await off_loop(self._working.acquire, True, LAST_BATCH_S if is_program() else LONGEST_WAIT_S):
             self._working.release()
-        await off_loop(self._in_use.release)
+        await off_loop(self._release)
         self._watch.close()
 
     async def _run(self) -> None:
-        await off_loop(self._in_use.hold)
+        await off_loop(self._hold)
         await self.build()
         while True:
             if not self._stale or not await off_loop(self._next_files):
                 await self._wait_for_work()
             await off_loop(self._refresh)
+
+    def _hold(self) -> None:
+        """Say that the index is in use, unless that ended meanwhile: this thread outlives whoever waited for it."""
+        with self._holding:
+            if not self._stopped.is_set():
+                self._in_use.hold()
+
+    def _release(self) -> None:
+        with self._holding:
+            self._in_use.release()
 
     async def _wait_for_work(self) -> None:
         """Return once something was written, or the folder is to be looked at."""
