@@ -78,7 +78,7 @@ async def test_a_library_that_is_not_installed_is_named_with_its_command(
     monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")
     by_script = await bot_with(tmp_path / "b", ALL, installed=False)
 
-    assert "-m pip install 'familiar-connect[discord]'" in by_pip.absent["discord"]
+    assert "-m pip install 'py-cord[voice]>=2.8,<3'" in by_pip.absent["discord"]
     assert "python3 run.py --with twitch run" in by_script.absent["twitch"]
     assert by_pip.platforms == by_script.platforms == []
 

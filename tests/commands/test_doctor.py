@@ -151,7 +151,7 @@ def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, mo
     )
 
     assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "bad"
-    assert "-m pip install 'familiar-connect[discord]'" in found(tmp_path, "discord")[1]
+    assert "-m pip install 'py-cord[voice]>=2.8,<3'" in found(tmp_path, "discord")[1]
     assert "no TWITCH_CLIENT_ID and no TWITCH_TOKEN" in found(tmp_path, "twitch")[1]
 
 

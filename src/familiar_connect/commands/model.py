@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +23,6 @@ from familiar_connect.config.home import familiar_root, list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.support.word_wrap import terminal_width
-
-if TYPE_CHECKING:
-    pass
 
 MODEL_EPILOG = """\b
 Examples:

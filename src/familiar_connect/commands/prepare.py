@@ -16,20 +16,18 @@ def prepare_to_start(root: Path, home: Path, *, model: str | None = None) -> Non
 
     *model* is the one that was named for this call; without it the settings say which one answers.
     """
+    from familiar_connect.llm.embedded.weights import find_small_model
+
     ask_about_endpoints(root, home)
-    if (model or _answering_model(root, home)) == EMBEDDED_MODEL:
+    if find_small_model(home) is None and (model or _answering_model(root, home)) == EMBEDDED_MODEL:
         fetch_small_model(home)
 
 
 def fetch_small_model(home: Path) -> None:
-    """Fetch the small model into *home*, with progress, unless it is here: it comes with `run.py`, not with a wheel.
+    """Fetch the small model into *home*, with progress: it comes with `run.py`, not with a wheel.
 
     Where that fails it is said, and the start goes on: what is heard is kept, and each reply says what is missing.
     """
-    from familiar_connect.llm.embedded.weights import find_small_model
-
-    if find_small_model(home) is not None:
-        return
     from familiar_connect.commands.model import fetch_progress
     from familiar_connect.llm.local.catalogue import SMALL_MODEL
     from familiar_connect.llm.local.fetch import fetch_model
@@ -47,8 +45,5 @@ def fetch_small_model(home: Path) -> None:
 def _answering_model(root: Path, home: Path) -> str:
     from familiar_connect.config import load_character_config
 
-    return (
-        load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-        .llm["main_prose"]
-        .model
-    )
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
+    return config.llm["main_prose"].model

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
@@ -129,9 +130,14 @@ def command_with_extra(extra: str, words: list[str] | None = None) -> str | None
 
 def command_to_install(extra: str) -> str:
     """What brings the packages of *extra* into the environment this program was installed in."""
+    return command_to_add(_requirements_of(extra) or [f"{PACKAGE}[{extra}]"])
+
+
+def command_to_add(packages: Sequence[str]) -> str:
+    """What brings *packages* into the environment this program runs in."""
     from importlib.util import find_spec
 
-    needs = shlex.join(_requirements_of(extra) or [f"{PACKAGE}[{extra}]"])
+    needs = shlex.join(packages)
     if "pipx" in Path(sys.prefix).parts:
         return f"pipx inject {PACKAGE} {needs}"
     python = _shortest(sys.executable)
@@ -141,15 +147,26 @@ def command_to_install(extra: str) -> str:
 
 
 def _requirements_of(extra: str) -> list[str]:
-    """The packages of *extra*, as the installed program names them; by name they are found on any index."""
+    """The packages of *extra*, as the installed program or its own folder names them: any index has those."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
         rows = requires(PACKAGE) or []
     except PackageNotFoundError:
-        return []
+        return _declared_in_folder(extra)
     parts = (row.partition(";") for row in rows)
     return [name.strip() for name, _, marker in parts if f"extra == '{extra}'" in marker.replace('"', "'")]
+
+
+def _declared_in_folder(extra: str) -> list[str]:
+    import tomllib
+
+    try:
+        text = _launcher().with_name("pyproject.toml").read_text(encoding="utf-8")
+        rows = tomllib.loads(text)["project"]["optional-dependencies"][extra]
+        return [str(row).partition(";")[0].strip() for row in rows]
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def _started_as(script: str, typed: list[str]) -> str:

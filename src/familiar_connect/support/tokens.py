@@ -20,13 +20,13 @@ CHARS_PER_TOKEN = 4
 """Of plain Latin text."""
 EXACT_LIMIT_CHARS = 40_000
 """Of a longer text only the beginning is counted: counting all of it would hold the event loop."""
+WEIGHED_LIMIT_CHARS = 200_000
+"""The same where no vocabulary is known: weighing is quicker than counting."""
 
 MESSAGE_OVERHEAD = 4
 """Tokens a chat format spends around one message."""
 
 MOST_CHARS_A_TOKEN = 32
-WEIGHED_LIMIT_CHARS = 200_000
-"""The same for a text that is weighed, which is quicker."""
 REMEMBERED_CHARS = 2_000
 """Counts of texts up to this length are remembered."""
 

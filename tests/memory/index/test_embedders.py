@@ -58,7 +58,7 @@ def test_fastembed_missing_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "fastembed", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    with pytest.raises(FastEmbedUnavailable, match=r"familiar-connect\[fastembed\]"):
+    with pytest.raises(FastEmbedUnavailable, match=r"install .*'fastembed>=0\.6'"):
         FastEmbedModel().embed(["x"])
 
 

@@ -93,7 +93,9 @@ async def _write_all(
         say(f"Looked back at the last month: {', '.join(pages)}", err=True)
     suggested = await writer.look_over() if any(result.state == "written" for result in results) else []
     if suggested and not quiet:
-        say(f"Looked memory over: {pluralize(len(suggested), 'suggestion')}; `familiar memory review`", err=True)
+        say(
+            f"Checked memory: {pluralize(len(suggested), 'suggestion')}. `familiar memory review` shows them.", err=True
+        )
     return results
 
 

@@ -19,9 +19,10 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from familiar_connect.config.command import command_to_add
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded import child
-from familiar_connect.llm.embedded.weights import INSTALL_RUNTIME, repair_advice
+from familiar_connect.llm.embedded.weights import RUNTIME_PACKAGE, repair_advice
 
 COMMAND = (sys.executable, "-P", str(Path(child.__file__)))
 LAST_LINES = 8
@@ -159,7 +160,7 @@ class ChildProcess:
                 "connect another model with `familiar connect`."
             )
         if answer.get("problem") == "library":
-            mend = repair_advice(INSTALL_RUNTIME)
+            mend = repair_advice(command_to_add([RUNTIME_PACKAGE]))
             return ModelSetupError(f"The embedded model's library cannot be loaded ({detail[:MAX_LINE_CHARS]}): {mend}")
         ended = f" and ended with code {code}" if code is not None else ""
         told = f" ({detail[:MAX_LINE_CHARS]})" if detail else ""

