@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from familiar_connect.audience import whole_server
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.errors import HistoryError
+from familiar_connect.history import store as history_store
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import turns_alike
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.sqlite import Database
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADA = Author("discord", "1", "ada", "Ada")
@@ -424,3 +428,25 @@ def test_summaries_go_when_somebody_new_is_left_out(tmp_path: Path) -> None:
         store.close()
 
     assert kept == [1, 0, 1, 1, 0, 0, 1]
+
+
+def test_a_history_that_cannot_be_opened_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever mends it may move the file away at once, and the next try begins afresh."""
+
+    def refuse(*_: object) -> None:
+        raise HistoryError("the outbox cannot be read")
+
+    opened: list[Database] = []
+
+    def remember(*args: Any, **options: Any) -> Database:
+        opened.append(Database(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(history_store, "Database", remember)
+    monkeypatch.setattr(history_store, "OutboxRows", refuse)
+
+    with pytest.raises(HistoryError, match="outbox"):
+        HistoryStore(tmp_path / "history.db")
+
+    with pytest.raises(HistoryError, match="was closed"):
+        opened[0].read("SELECT 1")

@@ -60,6 +60,20 @@ def test_one_shared_word_is_enough_for_two_words_and_not_for_three(batch: Batch)
     assert finder.sources("Cranes zebra violin") == []
 
 
+def test_of_three_words_two_are_enough_and_one_is_not_however_rare(tmp_path: Path) -> None:
+    """One rare word outweighs two that everybody says, and still tells too little of the sentence."""
+    table = WriterSetup(tmp_path)
+    table.say((BOB, "Violin."), *[(ALICE, "Cranes, harbour.") for _ in range(5)])
+    found = cut_batch(table.history.turns_since_watermark(familiar_id=FAMILIAR), zone=UTC, bounds=Bounds())
+    assert found is not None
+    finder, (rare, *common) = SourceFinder(found), [turn.id for turn in found.turns]
+
+    behind = {turn_id for turn_id, _ in finder.sources("Violin cranes harbour")}
+
+    assert rare not in behind
+    assert behind == set(common)
+
+
 def test_sentences_of_a_paragraph_are_told_apart(batch: Batch) -> None:
     """Only the sentence in question is marked."""
     text = "She moved to Lyon last week. She secretly hates ska music. I like her.\n"
