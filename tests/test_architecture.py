@@ -43,6 +43,8 @@ LAYERS = (
     ("bot",),
     ("testing",),
     ("platforms",),
+    ("api",),
+    ("extensions",),
     ("slash",),
     ("familiar",),
     ("wiring",),
@@ -102,11 +104,11 @@ FENCES: dict[str, tuple[str, ...]] = {
     "splintr": ("support.tokens",),
     "httpx2": ("llm", "support.fetch", "voice.speech_service", "voice.websocket"),
     "markdown_it": ("support.markdown", "support.markdown_html"),
-    "click": ("cli", "commands"),
+    "click": ("cli", "commands", "extensions.parts"),
     "platformdirs": ("config",),
 }
 # Rooms whose `__init__` re-exports promised names, lazily; every other one holds a docstring only.
-REEXPORTING = ("config", "llm", "context.providers.history", "context.providers.content_search")
+REEXPORTING = ("api", "config", "llm", "context.providers.history", "context.providers.content_search")
 
 FILES = {
     ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
@@ -119,14 +120,15 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in DOCS if PYTHON.search(path.read_text("utf-8"))], ids=name_of)
-def test_python_examples_compile_and_import(path: Path) -> None:
+def test_python_examples_compile_and_import(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A code example is a module that loads."""
     blocks = PYTHON.findall(path.read_text(encoding="utf-8"))
 
     for block in blocks:
-        space: dict[str, object] = {"__name__": "example"}
-        exec(compile(block, str(path), "exec"), space)
-        assert "__doc__" in space
+        example = ModuleType("example")
+        monkeypatch.setitem(sys.modules, "example", example)  # a dataclass looks its own module up
+        exec(compile(block, str(path), "exec"), vars(example))
+        assert "__doc__" in vars(example)
 
 
 @pytest.mark.parametrize("path", [path for path in DOCS if TOML.search(path.read_text("utf-8"))], ids=name_of)

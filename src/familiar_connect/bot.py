@@ -20,6 +20,8 @@ from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.extensions.create import PartMaker, create_parts
+from familiar_connect.extensions.load import load_extensions
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import EmbeddedServers
@@ -27,7 +29,7 @@ from familiar_connect.llm.slots import create_llm_clients, key_name
 from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
-from familiar_connect.support.clock import Clock
+from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import find_transcriber
@@ -69,6 +71,8 @@ def load_familiar(
     )
     access = ServiceAccess(home=home, secrets=secrets, trust=trust, file=FamiliarFolder(root).settings_file)
     transcriber = find_transcriber(config.stt, access)
+    clock = clock or SystemClock()
+    maker = PartMaker(root=folder.root, config=config, secrets=secrets, clock=clock)
     familiar = Familiar.from_config(
         folder.root,
         config,
@@ -77,6 +81,7 @@ def load_familiar(
         defaults_path=defaults_path,
         clock=clock,
         consent=consent,
+        added=create_parts(load_extensions(home), maker),
     )
     main = config.llm["main_prose"]
     if not main.is_embedded:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -16,6 +17,9 @@ from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
+
+if TYPE_CHECKING:
+    from familiar_connect.extensions.parts import VerbPart
 
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
@@ -35,6 +39,7 @@ VERBS: CommandTable = {
     ),
     "keys": ("keys:keys", "Set, list and remove keys and tokens; values are never shown."),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
+    "extension": ("extension:extension", "List, allow and forbid packages that add something to the program."),
     "config": ("settings:config", "Show the settings and where each comes from; check the files."),
     "import": ("import_export:import_", "Bring in chats, documents, and lorebooks or presets of SillyTavern's."),
     "export": ("import_export:export", "Write out the character, a chat or the lore for SillyTavern."),
@@ -75,6 +80,29 @@ class Verbs(LazyGroup):
         if args and " " in args[0].strip():
             ctx.fail(f"no verb comes first. To say that to a familiar: `familiar ask {shlex.quote(args[0])}`")
         return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *self._added(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in (added := self._added(ctx)):
+            return own
+        from familiar_connect.commands.extension_verbs import create_verb
+
+        return create_verb(*added[cmd_name])
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        if added := self._added(ctx):
+            with formatter.section("Verbs of extensions"):
+                formatter.write_dl([(name, verb.help) for name, (_, verb) in added.items()])
+
+    def _added(self, ctx: click.Context) -> Mapping[str, tuple[str, VerbPart]]:
+        """Verbs of extensions that the owner allowed; nothing is loaded where none is."""
+        from familiar_connect.commands.extension_verbs import find_added_verbs
+
+        return find_added_verbs(ctx.params.get("home"), frozenset(self._table))
 
     def explain_unknown(self, words: list[str]) -> str:
         said = " ".join(words)

@@ -28,6 +28,7 @@ from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.wiring.added_parts import NOTHING_ADDED, AddedParts
 from familiar_connect.wiring.assembly import AssemblyInputs, FamiliarParts, build_familiar
 from familiar_connect.wiring.build_index import MemoryIndex
 
@@ -87,6 +88,7 @@ class Familiar(FamiliarParts):
         fetches_media: bool = True,
         rng: random.Random | None = None,
         consent: OwnerConsent | None = None,
+        added: AddedParts = NOTHING_ADDED,
     ) -> Familiar:
         """As `load_from_disk`, under *config* whatever the settings file says. Chances are taken from *rng*.
 
@@ -101,6 +103,7 @@ class Familiar(FamiliarParts):
             fetches_media=fetches_media,
             rng=rng or random.Random(),
             consent=consent,
+            added=added,
         )
         return build_familiar(cls, Path(root), config, inputs)
 
@@ -204,6 +207,7 @@ class Familiar(FamiliarParts):
                 close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
                 if close is not None:
                     closing.push_async_callback(close)
+            closing.callback(self.added.close)
             closing.push_async_callback(self.spending.aclose)
             closing.push_async_callback(self.pipelines.models.aclose)
             closing.push_async_callback(self.index.aclose)

@@ -80,7 +80,11 @@ def test_every_field_has_a_default_and_every_plain_key_a_field() -> None:
     """The table of keys and the settings cannot drift apart."""
     names = {one.name for one in fields(CharacterConfig())}
 
-    assert names == {key.field.split(".")[0] for key in PLAIN_KEYS} | {"llm", "typing_simulation_overrides"}
+    assert names == {key.field.split(".")[0] for key in PLAIN_KEYS} | {
+        "llm",
+        "typing_simulation_overrides",
+        "extension_tables",
+    }
 
 
 def test_the_room_offers_its_names_and_no_others() -> None:

@@ -34,6 +34,7 @@ from familiar_connect.commands.doctor_checks import (
     check_character,
     check_consent,
     check_documents,
+    check_extensions,
     check_platforms,
     check_presets,
     check_regex,
@@ -131,6 +132,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("regex", lambda: check_regex(root))
     yield from _run_check("consent", lambda: check_consent(root, home))
+    yield from _run_check("extensions", lambda: check_extensions(root, home))
     yield from _run_check("platforms", lambda: check_platforms(root, home, knocks=ask_models))
     yield from _run_check("voice", lambda: check_voice(root, home))
     yield from _run_check("index", lambda: [_index(root)])

@@ -153,6 +153,28 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
 
 
+def check_extensions(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """Extensions the owner allowed that are left out, parts that are not set up, and settings of those not allowed."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.extension_list import ExtensionList
+    from familiar_connect.config.secrets import Secrets
+    from familiar_connect.support.clock import SystemClock
+
+    config = load_character_config(FamiliarFolder(root).settings_file)
+    allowed = {each.name for each in ExtensionList(home).list_allowed()}
+    for name in sorted(config.extension_tables.keys() - allowed):
+        fix = f"`familiar extension allow {name}` lets it run"
+        yield DoctorFinding("extensions", "warn", f"[{name}] counts for nothing, for you have not allowed it: {fix}")
+    if not allowed:
+        return
+    from familiar_connect.extensions.create import PartMaker, check_parts
+    from familiar_connect.extensions.load import load_extensions
+
+    maker = PartMaker(root=root, config=config, secrets=Secrets(home), clock=SystemClock())
+    for name, trouble in check_parts(load_extensions(home), maker):
+        yield DoctorFinding("extensions", "bad" if trouble else "ok", f"{name}: {trouble or 'runs here'}")
+
+
 def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Who the familiar is, where that is more than its prompts show."""
     from familiar_connect.config import load_character_config

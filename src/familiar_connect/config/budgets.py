@@ -24,6 +24,7 @@ LARGE_WINDOW_SHARES: Mapping[Layer, float] = MappingProxyType(
         Layer.author_note: 0.02,
         Layer.scene: 0.03,
         Layer.pinned: 0.05,
+        Layer.extensions: 0.03,
     }
 )
 """How a large prompt is divided. What is not named keeps the table's number: recalled memory does not grow with the
@@ -71,6 +72,7 @@ class LayerAmounts:
     scene: int | float | None = _layer("the place and who is there")
     examples: int | float | None = _layer("sample dialogues")
     pinned: int | float | None = _layer("pinned files")
+    extensions: int | float | None = _layer("what extensions tell")
 
     def over(self, wider: LayerAmounts) -> LayerAmounts:
         """These, and where they say nothing, *wider*."""

@@ -36,6 +36,7 @@ from familiar_connect.config.types import (
     PromptOrder,
     StepSettings,
     TurnDeadlines,
+    is_extension_part,
 )
 from familiar_connect.config.voice import STTConfig, TTSConfig
 from familiar_connect.disclosure import Confidence, DisclosurePolicy
@@ -101,9 +102,9 @@ def _channel_ids(value: object) -> list[int]:
 def _tools(value: object) -> list[str]:
     if isinstance(value, bool):
         return list(ALL_TOOLS) if value else []
-    if not isinstance(value, list) or not all(name in ALL_TOOLS for name in value):
+    if not isinstance(value, list) or not all(name in ALL_TOOLS or is_extension_part(name) for name in value):
         raise InvalidValue
-    return [name for name in ALL_TOOLS if name in value]
+    return [name for name in ALL_TOOLS if name in value] + [name for name in value if name not in ALL_TOOLS]
 
 
 def _alters(value: object) -> list[Alter]:
@@ -263,7 +264,7 @@ class CharacterConfig:
     )
     tools: list[str] = setting(
         [],
-        Rule(f"true, false or a list of {', '.join(ALL_TOOLS)}", _tools),
+        Rule(f"true, false or a list of {', '.join(ALL_TOOLS)} and EXTENSION.TOOL", _tools),
         "What the model may do during a reply, where it can use tools; never on voice.",
         example='["remember", "search_memory"]',
     )
@@ -398,6 +399,8 @@ class CharacterConfig:
     twitch: TwitchConfig = section(TwitchConfig, "twitch")
     typing_simulation_overrides: dict[str, object] = field(default_factory=dict)
     """What the file says of `TypingSimulationConfig`; the rest is for the mode to say."""
+    extension_tables: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Sections named after extensions the owner allowed, as they stand in the files; each extension checks its own."""
     llm: dict[str, LLMSlotConfig] = field(default_factory=default_slots)
     """By slot; what a file leaves out is resolved by `config.llm.resolve_slot`."""
 

@@ -24,7 +24,7 @@ OWN_SCRIPT = "-P"
 
 VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "discord", "doctor", "export"),
-    *("ignore", "import", "init"),
+    *("extension", "ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
     *("replay", "run", "trust", "voice", "web", "why"),
 )

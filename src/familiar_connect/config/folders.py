@@ -101,6 +101,10 @@ class FamiliarFolder:
     def presets(self) -> Path:
         return self.root / "presets"
 
+    def extension_data(self, name: str) -> Path:
+        """Where an extension keeps files of its own."""
+        return self.root / "extensions" / name
+
     @property
     def regex_file(self) -> Path:
         """The owner's regex scripts, and which of all scripts are on."""
@@ -206,6 +210,11 @@ class HomeFolder:
     def trust_file(self) -> Path:
         """Where familiars may send what they see, and which key was given for which place."""
         return self.root / "trust.toml"
+
+    @property
+    def extensions_file(self) -> Path:
+        """Which extensions the owner allowed."""
+        return self.root / "extensions.toml"
 
     @property
     def exports(self) -> Path:

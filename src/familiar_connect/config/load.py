@@ -21,6 +21,8 @@ from familiar_connect.config.channel import (
     merge_typing_settings,
 )
 from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
+from familiar_connect.config.extension_list import ExtensionList, find_extensions, is_extension_name
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.llm import (
     DEFAULT_REPLY_TIMEOUT_S,
     DEFAULT_SLOT,
@@ -40,7 +42,6 @@ from familiar_connect.errors import ConfigError
 
 if TYPE_CHECKING:
     from familiar_connect.config.consent import OwnerConsent, SettingRequest
-    from familiar_connect.config.folders import FamiliarFolder
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class _FileLayer:
     label: str
     file: Path
     values: Mapping[KeyPath, object]
+    extension_tables: Mapping[str, Mapping[str, object]]
 
 
 def load_character_config(
@@ -270,7 +272,7 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     text = read_text(path) or ""
     wanted = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
     expected = parse_toml(text, path)
-    check_document(expected, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    _layer("familiar", path, expected)
     try:
         document = tomlkit.parse(text)
         for tables in (expected, document):
@@ -281,7 +283,7 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     reread = parse_toml(result, path)
     if reread != expected:
         raise ConfigError(f"{path}: [llm.default] could not be changed; write it there yourself")
-    check_document(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    _layer("familiar", path, reread)
     write_text(path, result)
 
 
@@ -310,7 +312,7 @@ def _write_text_key(path: Path, key: str, value: str) -> None:
     reread = parse_toml(result, path)
     if reread != expected:
         raise ConfigError(f"{path}: `{key}` could not be changed; write it there yourself")
-    check_document(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    _layer("familiar", path, reread)
     write_text(path, result)
 
 
@@ -348,15 +350,45 @@ def _layer(label: str, file: Path, document: Mapping[str, object]) -> _FileLayer
         section = document.get(path[0])
         if isinstance(section, dict) and path[1] in section:
             _log.warning(sentence, extra={"file": str(file)})
-    values = check_document(document, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
-    return _FileLayer(label=label, file=file, values=values)
+    tables = read_extension_tables(document, file)
+    known = {name: value for name, value in document.items() if name not in tables}
+    values = check_document(known, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    return _FileLayer(label=label, file=file, values=values, extension_tables=tables)
+
+
+_OWN_TABLES = frozenset(key.path[0] for key in CHARACTER_KEYS)
+
+
+def read_extension_tables(document: Mapping[str, object], file: Path) -> dict[str, Mapping[str, object]]:
+    """The sections of *document* that are named after an extension which is allowed or at least installed.
+
+    Nothing is looked up where every section is one of ours. Those of an extension that is not allowed count for
+    nothing until it is, which `familiar doctor` says.
+    """
+    unknown = {
+        name: value
+        for name, value in document.items()
+        if name not in _OWN_TABLES and isinstance(value, dict) and is_extension_name(name)
+    }
+    if not unknown:
+        return {}
+    names = {each.name for each in ExtensionList(FamiliarFolder(file.parent).home.root).list_allowed()}
+    if not names >= unknown.keys():
+        names |= {each.name for each in find_extensions()}
+    return {name: value for name, value in unknown.items() if name in names}
 
 
 def _build(layers: Sequence[_FileLayer]) -> CharacterConfig:
     merged: dict[KeyPath, object] = {}
     for layer in reversed(layers):
         merged |= layer.values
-    config = CharacterConfig(typing_simulation_overrides=_given(TYPING_KEYS, merged), llm=_slots(layers))
+    tables: dict[str, Mapping[str, object]] = {}
+    for layer in reversed(layers):
+        for name, table in layer.extension_tables.items():
+            tables[name] = {**tables.get(name, {}), **table}
+    config = CharacterConfig(
+        typing_simulation_overrides=_given(TYPING_KEYS, merged), llm=_slots(layers), extension_tables=tables
+    )
     config = fill_fields(config, _given(PLAIN_KEYS, merged))
     _check_together(config, layers)
     return config

@@ -38,6 +38,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.scene: 600,
                 Layer.examples: 600,
                 Layer.pinned: 800,
+                Layer.extensions: 600,
             },
             providers_enabled=_EVERYTHING,
         ),
@@ -57,6 +58,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.scene: 500,
                 Layer.examples: 400,
                 Layer.pinned: 600,
+                Layer.extensions: 500,
             },
             providers_enabled=_EVERYTHING,
             typing_simulation=TypingSimulationConfig(enabled=True),
@@ -77,6 +79,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.depth_inject: 100,
                 Layer.scene: 150,
                 Layer.pinned: 150,
+                Layer.extensions: 150,
             },
             providers_enabled=_PROVIDERS | _PLACE | _NOTES,
             postprocessors_enabled=frozenset({"spoken_text"}),
@@ -94,6 +97,7 @@ SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
         Layer.author_note: 0.02,
         Layer.core: 0.02,
         Layer.pinned: 0.03,
+        Layer.extensions: 0.05,
     }
 )
 """How the small prompt of a small model is divided among the layers. The shares stay below what is left after the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -216,16 +217,26 @@ PRE_PROCESSOR_STEPS = ("stepped_thinking",)
 POST_PROCESSOR_STEPS = ("recast", "spoken_text")
 
 
+_EXTENSION_PART = re.compile(r"[a-z][a-z0-9_]{0,31}\.[a-z][a-z0-9_]{0,63}")
+
+
+def is_extension_part(name: object) -> bool:
+    """Whether *name* is that of a part of an extension, EXTENSION.PART. Whether there is one only its loading tells."""
+    return isinstance(name, str) and _EXTENSION_PART.fullmatch(name) is not None
+
+
 def _step_changes(known: Sequence[str]) -> Rule[tuple[str, ...]]:
     def read(value: object) -> tuple[str, ...]:
         if not isinstance(value, list):
             raise InvalidValue
         changes = tuple(str(item).strip() for item in value if isinstance(item, str))
-        if len(changes) != len(value) or any(c[:1] not in ("+", "-") or c[1:] not in known for c in changes):
+        is_known = all(c[:1] in ("+", "-") and (c[1:] in known or is_extension_part(c[1:])) for c in changes)
+        if len(changes) != len(value) or not is_known:
             raise InvalidValue
         return changes
 
-    return Rule(f'a list of names with "+" or "-" before them, of {", ".join(known)}', read)
+    names = f"{', '.join(known)} and EXTENSION.PART"
+    return Rule(f'a list of names with "+" or "-" before them, of {names}', read)
 
 
 _PROVIDER_CHANGES = _step_changes(PROVIDER_STEPS)
@@ -305,9 +316,23 @@ class StepSettings:
         )
 
 
+def is_step_on(id_: str, ids: frozenset[str], *, by_default: bool) -> bool:
+    """Whether the part of an extension is on: as the files say, else *by_default*."""
+    return id_ in ids or (by_default and f"-{id_}" not in ids)
+
+
 def _changed(ids: frozenset[str], changes: Sequence[str]) -> frozenset[str]:
+    """*ids* after *changes*. That a part of an extension was taken away stays on record, as "-" and its id.
+
+    Which of those a mode has is not known here.
+    """
     for change in changes:
-        ids = ids | {change[1:]} if change.startswith("+") else ids - {change[1:]}
+        id_ = change[1:]
+        ids = ids - {id_, f"-{id_}"}
+        if change.startswith("+"):
+            ids |= {id_}
+        elif is_extension_part(id_):
+            ids |= {change}
     return ids
 
 

@@ -20,6 +20,7 @@ class Layer(Enum):
     scene = "scene"
     examples = "examples"
     pinned = "pinned"
+    extensions = "extensions"
 
 
 class Modality(Enum):
@@ -45,6 +46,7 @@ class ItemTag(Enum):
     STICKERS = "STICKERS"
     SPRITES = "SPRITES"
     PARTICIPANTS = "PARTICIPANTS"
+    EXTENSION = "EXTENSION"
     SUMMARY = "SUMMARY"
     PEOPLE = "PEOPLE"
     SHORT_TERM = "SHORT_TERM"
@@ -79,6 +81,7 @@ class Priority(IntEnum):
     NOW = 70
     SERVER_MEMORIES = 65
     HISTORY_SUMMARY = 60
+    EXTENSION = 60
     DOCUMENTS = 60
     ELSEWHERE = 55
     SERVER_INFO = 50

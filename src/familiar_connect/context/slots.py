@@ -40,6 +40,7 @@ SLOTS: dict[ItemTag, PromptSlot] = {
     ItemTag.STICKERS: PromptSlot(Layer.scene, 55),
     ItemTag.SPRITES: PromptSlot(Layer.scene, 57),
     ItemTag.PARTICIPANTS: PromptSlot(Layer.scene, 60),
+    ItemTag.EXTENSION: PromptSlot(Layer.extensions, 62),
     ItemTag.SUMMARY: PromptSlot(Layer.history_summary, 65),
     ItemTag.PEOPLE: PromptSlot(Layer.content, 67),
     ItemTag.SHORT_TERM: PromptSlot(Layer.history_summary, 70),
@@ -78,6 +79,7 @@ SEGMENTS: dict[str, tuple[ItemTag, ...]] = {
     ),
     "people": (ItemTag.PARTICIPANTS, ItemTag.PEOPLE, ItemTag.NOW, ItemTag.USER_BLOCKS),
     "conversation": (ItemTag.DIALOGUE, ItemTag.DATE_SPACER, ItemTag.THINKING),
+    "extensions": (ItemTag.EXTENSION,),
     "tools": (ItemTag.TOOL_DEFINITIONS,),
 }
 """What the blocks of a prompt are counted for, for whoever asks where its tokens go."""

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 async def run_help(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """What the asker may use in this place."""
-    usable = [each for each in COMMANDS if is_offered_at(each, ctx) and refusal(each, ctx) is None]
+    usable = [each for each in commands_of(familiar) if is_offered_at(each, ctx) and refusal(each, ctx) is None]
     return SlashReply(text="\n".join(f"`/{each.name}` {_in_short(each)}" for each in usable))
 
 
@@ -87,8 +87,16 @@ ONLY_FOR_OWNER = "The answer names files of my owner's, so only my owner is told
 WRONG_SETTINGS = "A settings file of mine is wrong. My owner finds it with `familiar doctor`."
 
 
-def find_command(name: str) -> SlashCommand | None:
-    return next((each for each in COMMANDS if each.name == name), None)
+def commands_of(familiar: Familiar) -> tuple[SlashCommand, ...]:
+    """The commands of *familiar*: ours, then those of extensions that have a name of their own."""
+    added = {each.name: each for each in familiar.added.slash_commands if isinstance(each, SlashCommand)}
+    return (*COMMANDS, *(each for name, each in added.items() if find_command(name) is None))
+
+
+def find_command(name: str, familiar: Familiar | None = None) -> SlashCommand | None:
+    """The command called *name*, among those of *familiar*; among ours alone where none is given."""
+    among = COMMANDS if familiar is None else commands_of(familiar)
+    return next((each for each in among if each.name == name), None)
 
 
 def is_offered_at(wanted: SlashCommand, ctx: SlashContext) -> bool:

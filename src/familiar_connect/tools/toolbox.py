@@ -117,8 +117,11 @@ class Toolbox:
         notify: Notify | None = None,
         zone: tzinfo = UTC,
         reminders: ReminderBook | None = None,
+        added: Mapping[str, Callable[[ContextRequest], Tool | None]] | None = None,
     ) -> None:
+        """*added*: what makes the tools of extensions for one reply, by the names that *enabled* has for them."""
         self.enabled = frozenset(enabled) & frozenset(ALL_TOOLS)
+        self._added = {name: make for name, make in (added or {}).items() if name in enabled}
         self._privacy = privacy
         self._summaries = summaries
         self._retriever = retriever or (lambda: None)
@@ -135,7 +138,7 @@ class Toolbox:
         withheld = turn is not None and (
             turn.flags.disable_all_tools or turn.flags.impersonation or turn.imitated is not None
         )
-        return bool(self.enabled) and not spoken and not withheld
+        return bool(self.enabled or self._added) and not spoken and not withheld
 
     def for_turn(self, request: ContextRequest, *, send_sticker: SendSticker | None = None) -> TurnTools | None:
         """What the reply to *request* may use; None for nothing."""
@@ -143,7 +146,20 @@ class Toolbox:
             return None
         made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker))
         offered = [tool for tool in made if tool.spec.name in self.enabled]
+        offered += self._added_tools(request)
         return TurnTools(offered, self._withheld(request)) if offered else None
+
+    def _added_tools(self, request: ContextRequest) -> list[Tool]:
+        """Those of extensions; one that cannot be made is left out."""
+        tools: list[Tool] = []
+        for name, make in self._added.items():
+            try:
+                tool = make(request)
+            except Exception as error:  # isolation: one tool that fails ends no reply
+                logger.warning("tool left out", extra={"tool": name, "error": type(error).__name__})
+                continue
+            tools += [tool] if tool is not None else []
+        return tools
 
     def _withheld(self, request: ContextRequest) -> frozenset[str]:
         names = set()

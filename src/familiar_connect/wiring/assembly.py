@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +44,7 @@ from familiar_connect.support.fetch.client import GuardedFetch
 from familiar_connect.support.fetch.own_origins import OwnOrigins
 from familiar_connect.support.fetch.protocols import Fetch
 from familiar_connect.tools.toolbox import Toolbox
+from familiar_connect.wiring.added_parts import NOTHING_ADDED, AddedParts, AddedTool
 from familiar_connect.wiring.build_context import (
     PipelineFactory,
     build_post_processors,
@@ -94,6 +95,8 @@ class FamiliarParts:
     tts_client: object = None
     transcriber: object = None
     """Writes down voice messages, where it is a `chat.protocols.Transcriber`."""
+    added: AddedParts = NOTHING_ADDED
+    """What extensions bring."""
 
 
 Bundle = TypeVar("Bundle", bound=FamiliarParts)
@@ -113,14 +116,15 @@ class AssemblyInputs:
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
     rng: random.Random = field(default_factory=random.Random)
     """What chances are taken from."""
+    added: AddedParts = NOTHING_ADDED
+    """What extensions bring."""
     consent: OwnerConsent | None = None
     """What the owner allowed; None: scripts as the folder's own home says, and every setting."""
 
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
     """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
-    clock, owner = inputs.clock, OwnerContact()
-    labels = ChannelLabels(FamiliarFolder(root).channel_names_file)
+    clock, owner, labels = inputs.clock, OwnerContact(), ChannelLabels(FamiliarFolder(root).channel_names_file)
     spending = build_spending_meter(root, config, clock)
     models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell)
     stores = build_stores(root, config, clock, consent=inputs.consent)
@@ -128,9 +132,8 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context, keepers)
     index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))
     scheduler = build_memory_scheduler(root.name, stores, config, writer, clock, index.follow_now)
-    toolbox = build_toolbox(stores, config, index)
-    replies = IdleGate()
-    own_origins = OwnOrigins()
+    toolbox = build_toolbox(stores, config, index, inputs.added.tools)
+    replies, own_origins = IdleGate(), OwnOrigins()
     fetch = FetchWithAttachments(GuardedFetch(own=own_origins), AttachmentStore(FamiliarFolder(root).attachments))
     pipelines = PipelineFactory(
         providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox, replies=replies),
@@ -143,6 +146,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
         persona=lambda: persona_name(stores.memory, root.name),
         media=MediaCache(fetch) if inputs.fetches_media else None,
         toolbox=toolbox,
+        added=inputs.added,
     )
 
     def pipeline_for(channel: ChannelConfig, request: ContextRequest, place: Place) -> ContextPipeline:
@@ -197,6 +201,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
         own_origins=own_origins,
         tts_client=inputs.tts_client,
         transcriber=inputs.transcriber,
+        added=inputs.added,
     )
 
 
@@ -218,7 +223,9 @@ def build_spending_meter(root: Path, config: CharacterConfig, clock: Clock) -> S
     )
 
 
-def build_toolbox(stores: Stores, config: CharacterConfig, index: LazyMemoryIndex) -> Toolbox:
+def build_toolbox(
+    stores: Stores, config: CharacterConfig, index: LazyMemoryIndex, added: Sequence[AddedTool] = ()
+) -> Toolbox:
     """What the model may do besides talking, where the owner allows it."""
     return Toolbox(
         config.tools,
@@ -229,4 +236,5 @@ def build_toolbox(stores: Stores, config: CharacterConfig, index: LazyMemoryInde
         audiences=stores.audiences,
         reminders=stores.reminders,
         zone=ZoneInfo(config.display_tz),
+        added={tool.name: tool.create for tool in added},
     )

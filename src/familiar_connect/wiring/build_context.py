@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig
-from familiar_connect.config.types import PromptOrder
+from familiar_connect.config.types import PromptOrder, is_step_on
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
@@ -52,8 +53,11 @@ from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.toolbox import Toolbox
 from familiar_connect.tools.types import SEND_STICKER, SHORT_TERM_NOTE
+from familiar_connect.wiring.added_parts import NOTHING_ADDED, AddedParts, AddedStep
 from familiar_connect.wiring.build_index import LazyMemoryIndex
 from familiar_connect.wiring.stores import Stores
+
+S = TypeVar("S", bound=ContextProvider | PreProcessor | PostProcessor)
 
 
 def render_options(config: CharacterConfig) -> RenderOptions:
@@ -173,6 +177,7 @@ class PipelineFactory:
     """What the familiar is called; reads a file."""
     media: MediaCache | None
     toolbox: Toolbox
+    added: AddedParts = NOTHING_ADDED
 
     def build(
         self,
@@ -183,7 +188,13 @@ class PipelineFactory:
         scripts: Sequence[RegexScript] = (),
     ) -> ContextPipeline:
         """The parts that *channel* asks for; on voice those it has there. *scripts* are the turn's regex scripts."""
-        steps = channel.on_voice if modality is Modality.voice else channel.in_text
+        is_voice = modality is Modality.voice
+        steps = channel.on_voice if is_voice else channel.in_text
+
+        def choose(added: Sequence[AddedStep[S]], ids: frozenset[str]) -> list[S]:
+            on = [(each.step, each.is_on(channel.mode, is_voice=is_voice)) for each in added]
+            return [step for step, by_default in on if is_step_on(step.id, ids, by_default=by_default)]
+
         wanted = [provider for id_, provider in self.providers.items() if id_ in steps.providers]
         if ModeInstructionProvider.id in steps.providers:
             wanted.append(
@@ -195,12 +206,16 @@ class PipelineFactory:
                     shipped=SHIPPED_NOTES,
                 )
             )
+        wanted += choose(self.added.providers, steps.providers)
+        pre_processors = [p for id_, p in self.pre_processors.items() if id_ in steps.pre_processors]
+        pre_processors += choose(self.added.pre_processors, steps.pre_processors)
         post_processors = [p for id_, p in self.post_processors.items() if id_ in steps.post_processors]
+        post_processors += choose(self.added.post_processors, steps.post_processors)
         if rewrites_reply(scripts):
             post_processors.insert(0, RegexPostProcessor())  # the first is run last
         return ContextPipeline(
             wanted,
-            [p for id_, p in self.pre_processors.items() if id_ in steps.pre_processors],
+            pre_processors,
             post_processors,
             model=self.models.get("main_prose", model=channel.model),
             budget_by_layer=channel.budget_by_layer,

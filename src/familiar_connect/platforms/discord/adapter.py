@@ -46,6 +46,7 @@ from familiar_connect.platforms.discord.slash import Interactions, register_comm
 from familiar_connect.platforms.discord.voice.parts import VoiceParts
 from familiar_connect.platforms.discord.voice.sessions import VoiceSessions
 from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
+from familiar_connect.slash.registry import commands_of
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.lru import LruCache
@@ -343,6 +344,7 @@ class DiscordPlatform:
         try:
             changed = await register_commands(
                 self._client,
+                commands_of(self._familiar),
                 controls=self._familiar.config.discord.controls,
                 has_voice=self._voice is not None,
             )

@@ -78,10 +78,16 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
     }
 
 
-async def register_commands(client: Any, *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False) -> bool:
+async def register_commands(
+    client: Any,
+    commands: Sequence[SlashCommand] = COMMANDS,
+    *,
+    controls: str = CONTROLS_UNLESS_SET,
+    has_voice: bool = False,
+) -> bool:
     """Bring the commands Discord shows level with ours; whether anything had to change."""
     app_id = client.application_id
-    wanted = command_payloads(controls=controls, has_voice=has_voice)
+    wanted = command_payloads(commands, controls=controls, has_voice=has_voice)
     present = await client.http.get_global_commands(app_id)
     if _comparable(present) == _comparable(wanted):
         return False
@@ -148,7 +154,7 @@ class Interactions:
 
     async def _command(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = find_command(interaction.data["name"])
+        wanted = find_command(interaction.data["name"], self._familiar)
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
@@ -165,7 +171,7 @@ class Interactions:
 
     async def _form(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = find_command(interaction.data["custom_id"])
+        wanted = find_command(interaction.data["custom_id"], self._familiar)
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
@@ -173,7 +179,7 @@ class Interactions:
         await said.give(run_command(wanted, ctx, self._familiar))
 
     async def _suggest(self, interaction: Any) -> None:
-        wanted = find_command(interaction.data["name"])
+        wanted = find_command(interaction.data["name"], self._familiar)
         options = interaction.data.get("options") or []
         focused = next((option for option in options if option.get("focused")), None)
         known = wanted.options if wanted is not None else ()

@@ -230,7 +230,7 @@ class TerminalPlatform:
             self._help(words.strip().removeprefix("/").lower())
         elif name == "name":
             await self._call(" ".join(words.split()))
-        elif (found := find_command(name)) is not None:
+        elif (found := find_command(name, self._familiar)) is not None:
             context = SlashContext(
                 channel_id=self._channel_id,
                 author=self._user,

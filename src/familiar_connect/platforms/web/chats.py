@@ -318,7 +318,7 @@ class WebChats:
 
     async def _run_slash(self, channel_id: int, person: Author, place: WebPlace, line: str) -> None:
         name, _, words = line.partition(" ")
-        found = find_command(name)
+        found = find_command(name, self._familiar)
         if found is None:
             self.events.publish(channel_id, "notice", text=f"There is no /{name}.")
             return

@@ -1,0 +1,68 @@
+"""What an extension imports, and the only thing of ours that it imports. It re-exports; it does nothing itself.
+
+These names stay as they are within a minor version: a field, a parameter or a name may be added, and none is taken
+away or changes its meaning before the next minor version, whose changelog then says so.
+"""
+
+from __future__ import annotations
+
+from familiar_connect.audience import EVERYONE, Audience
+from familiar_connect.config.rules import FLAG, TEXT, TEXT_OR_NONE, TEXTS, choice_rule, integer_rule, number_rule
+from familiar_connect.config.settings import setting
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.layers import Layer
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.types import ContextRequest, Contribution
+from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.extensions.parts import (
+    Extension,
+    PartContext,
+    ProcessorPart,
+    ProviderPart,
+    SlashPart,
+    ToolPart,
+    VerbPart,
+)
+from familiar_connect.identity import Author
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.support.clock import Clock
+from familiar_connect.tools.types import Outcome, Refusal, Status, Tool, tool_spec
+
+__all__ = [
+    "EVERYONE",
+    "FLAG",
+    "TEXT",
+    "TEXTS",
+    "TEXT_OR_NONE",
+    "Audience",
+    "Author",
+    "ChannelMode",
+    "Clock",
+    "ConfigError",
+    "ContextProvider",
+    "ContextRequest",
+    "Contribution",
+    "Extension",
+    "Layer",
+    "Outcome",
+    "PartContext",
+    "PostProcessor",
+    "PreProcessor",
+    "ProcessorPart",
+    "ProviderPart",
+    "Refusal",
+    "SetupError",
+    "SlashCommand",
+    "SlashContext",
+    "SlashPart",
+    "SlashReply",
+    "Status",
+    "Tool",
+    "ToolPart",
+    "VerbPart",
+    "choice_rule",
+    "integer_rule",
+    "number_rule",
+    "setting",
+    "tool_spec",
+]

@@ -1,0 +1,245 @@
+"""create_parts: the parts of the owner's extensions for one familiar. A part that cannot be made costs itself alone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.settings import fill_fields, keys_of
+from familiar_connect.config.toml import check_document
+from familiar_connect.context.layers import ItemTag, Layer
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.types import ContextRequest, Contribution
+from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
+from familiar_connect.extensions.parts import Extension, ExtensionPart, PartContext, ProcessorPart, ToolPart
+from familiar_connect.extensions.thread import ExtensionThread
+from familiar_connect.llm.types import ToolSpec
+from familiar_connect.support.clock import Clock
+from familiar_connect.tools.types import Outcome, Refusal, Status, Tool
+from familiar_connect.wiring.added_parts import AddedParts, AddedStep, AddedTool
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_DEADLINE_S = 1.0
+MAX_CONTRIBUTIONS = 64
+TOOL_LIMIT_S = 30.0
+
+T = TypeVar("T")
+
+
+def read_part_settings(
+    part: ExtensionPart, extension: Extension, config: CharacterConfig, file: Path
+) -> DataclassInstance | None:
+    """The settings of *part* from the section named after its extension; a `ConfigError` names the key and the fix."""
+    if part.settings is None:
+        return None
+    keys = [key for each in extension.parts if each.settings is not None for key in keys_of(each.settings)]
+    known = [replace(key, name=f"{extension.name}.{key.name}") for key in keys]
+    table = config.extension_tables.get(extension.name, {})
+    values = check_document({extension.name: table}, known, file)
+    own = {key.name: key.field for key in keys_of(part.settings)}
+    given = {own[".".join(path[1:])]: value for path, value in values.items() if ".".join(path[1:]) in own}
+    return fill_fields(part.settings(), given)
+
+
+@dataclass(kw_only=True)
+class PartMaker:
+    """Makes what one familiar gets of the owner's extensions."""
+
+    root: Path
+    config: CharacterConfig
+    secrets: Secrets
+    clock: Clock
+    troubles: list[str] = field(default_factory=list)
+
+    def context_for(self, part: ExtensionPart, extension: Extension) -> PartContext:
+        """What *part* is given: its own settings, the secrets it named, and nothing else of the owner's."""
+        folder = FamiliarFolder(self.root)
+        named = {name: self.secrets.get(name) for name in part.secrets}
+        return PartContext(
+            settings=read_part_settings(part, extension, self.config, folder.settings_file),
+            secrets={name: value for name, value in named.items() if value is not None},
+            clock=self.clock,
+            folder=folder.extension_data(extension.name),
+            familiar_id=self.root.name,
+        )
+
+    def make(self, part: ExtensionPart, extension: Extension, create: Callable[[PartContext], T]) -> T | None:
+        """What *create* gives for *part*; None where the owner has still something to do, or it failed."""
+        context = self.context_for(part, extension)
+        try:
+            reason = part.why_not_set_up(context) if part.why_not_set_up is not None else None
+            if reason is None:
+                return create(context)
+        except Exception as error:  # isolation: a part that cannot be made costs itself
+            reason = f"it failed when it was made: {type(error).__name__}: {error}"
+        self.troubles.append(f"{extension.name}: {reason}")
+        logger.warning("part of an extension left out", extra={"extension": extension.name, "reason": reason})
+        return None
+
+
+def create_parts(loaded: Sequence[LoadedExtension], maker: PartMaker) -> AddedParts:
+    """Every part for one familiar, in the order of the owner's list."""
+    providers: list[AddedStep[ContextProvider]] = []
+    before: list[AddedStep[PreProcessor]] = []
+    after: list[AddedStep[PostProcessor]] = []
+    tools: list[AddedTool] = []
+    commands: list[object] = []
+    threads: list[ExtensionThread] = []
+    maker.troubles += [f"{each.name}: {each.trouble}" for each in loaded if each.trouble]
+    for extension in (each.extension for each in loaded if each.extension is not None):
+        threads.append(thread := ExtensionThread(extension.name))
+        for part in extension.providers:
+            made = maker.make(part, extension, part.create)
+            if made is not None:
+                step: ContextProvider = ExtensionProvider(made, thread)
+                providers.append(AddedStep(step=step, modes=part.modes, on_voice=part.on_voice))
+        for processor in extension.processors:
+            _add_processor(processor, extension, maker, thread, before, after)
+        tools += [tool for each in extension.tools for tool in _make_tool(each, extension, maker, thread)]
+        for command in extension.slash_commands:
+            made_command = maker.make(command, extension, command.create)
+            commands += [made_command] if made_command is not None else []
+
+    def close() -> None:
+        for each in threads:
+            each.close()
+
+    return AddedParts(
+        providers=providers,
+        pre_processors=before,
+        post_processors=after,
+        tools=tools,
+        slash_commands=commands,
+        troubles=tuple(maker.troubles),
+        close=close,
+    )
+
+
+def check_parts(loaded: Sequence[LoadedExtension], maker: PartMaker) -> Iterator[tuple[str, str]]:
+    """Each extension with what is wrong with it, for `familiar doctor`; an empty text where nothing is."""
+    for each in loaded:
+        found = (
+            []
+            if each.extension is None
+            else [_check_part(part, each.extension, maker) for part in each.extension.parts]
+        )
+        yield each.name, "; ".join(trouble for trouble in (each.trouble, *found) if trouble)
+
+
+def _check_part(part: ExtensionPart, extension: Extension, maker: PartMaker) -> str:
+    """What is wrong with *part*; empty where nothing is."""
+    context = maker.context_for(part, extension)
+    try:
+        looks = [look(context) for look in (part.why_not_set_up, part.check) if look is not None]
+    except Exception as error:  # isolation: a check that fails is a finding
+        return f"its check failed: {type(error).__name__}: {error}"
+    return "; ".join(trouble for trouble in looks if trouble)
+
+
+class ExtensionProvider:
+    """A stranger's provider: it works on its extension's own loop, and its blocks say whose they are."""
+
+    def __init__(self, provider: ContextProvider, thread: ExtensionThread) -> None:
+        self._provider = provider
+        self._thread = thread
+        self.id = f"{thread.name}.{provider.id}"
+        self.deadline_s = float(getattr(provider, "deadline_s", DEFAULT_DEADLINE_S))
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        found = await self._thread.call(lambda: self._provider.contribute(request))
+        if not isinstance(found, list) or not all(isinstance(each, Contribution) for each in found):
+            raise ExtensionFault(f"{self.id} gave something else than a list of contributions")
+        return [self._named(each) for each in found[:MAX_CONTRIBUTIONS]]
+
+    def _named(self, contribution: Contribution) -> Contribution:
+        tag = ItemTag.EXTENSION if contribution.layer is Layer.extensions else contribution.tag
+        return replace(contribution, source=self.id, tag=tag)
+
+
+class ExtensionPreProcessor:
+    """A stranger's pre-processor, on its extension's own loop."""
+
+    def __init__(self, processor: PreProcessor, thread: ExtensionThread) -> None:
+        self._processor = processor
+        self._thread = thread
+        self.id = f"{thread.name}.{processor.id}"
+
+    async def process(self, request: ContextRequest) -> ContextRequest:
+        return await self._thread.call(lambda: self._processor.process(request))
+
+
+class ExtensionPostProcessor:
+    """A stranger's post-processor, on its extension's own loop."""
+
+    def __init__(self, processor: PostProcessor, thread: ExtensionThread) -> None:
+        self._processor = processor
+        self._thread = thread
+        self.id = f"{thread.name}.{processor.id}"
+
+    async def process(self, reply_text: str, request: ContextRequest) -> str:
+        changed: object = await self._thread.call(lambda: self._processor.process(reply_text, request))
+        if not isinstance(changed, str):
+            raise ExtensionFault(f"{self.id} gave no text")
+        return changed
+
+
+def _add_processor(
+    part: ProcessorPart,
+    extension: Extension,
+    maker: PartMaker,
+    thread: ExtensionThread,
+    before: list[AddedStep[PreProcessor]],
+    after: list[AddedStep[PostProcessor]],
+) -> None:
+    made: Any = maker.make(part, extension, part.create)
+    if made is None:
+        return
+    if part.runs == "after":
+        changed: PostProcessor = ExtensionPostProcessor(made, thread)
+        after.append(AddedStep(step=changed, modes=part.modes, on_voice=part.on_voice))
+    else:
+        prepared: PreProcessor = ExtensionPreProcessor(made, thread)
+        before.append(AddedStep(step=prepared, modes=part.modes, on_voice=part.on_voice))
+
+
+def _make_tool(part: ToolPart, extension: Extension, maker: PartMaker, thread: ExtensionThread) -> Iterator[AddedTool]:
+    made = maker.make(part, extension, part.create)
+    if made is None:
+        return
+    name = f"{extension.name}.{part.name}"
+
+    def create(request: ContextRequest) -> Tool | None:
+        tool = made(request)
+        return None if tool is None else _isolated(tool, name.replace(".", "_"), thread)
+
+    yield AddedTool(name=name, create=create)
+
+
+def _isolated(tool: Tool, name: str, thread: ExtensionThread) -> Tool:
+    """*tool* under the name that says whose it is; whatever it does, the model is told how it went."""
+
+    async def run(arguments: Mapping[str, object]) -> Outcome:
+        try:
+            async with asyncio.timeout(TOOL_LIMIT_S):
+                return await thread.call(lambda: tool.run(arguments))
+        except Refusal:
+            raise
+        except TimeoutError:
+            return Outcome(Status.internal, f"no answer within {TOOL_LIMIT_S:g} seconds")
+        except Exception as error:  # isolation: a tool that fails ends no reply
+            logger.warning("tool of an extension failed", extra={"tool": name, "error": type(error).__name__})
+            return Outcome(Status.internal, "the tool failed")
+
+    spec = ToolSpec(name, tool.spec.description, tool.spec.parameters)
+    return Tool(spec, run)

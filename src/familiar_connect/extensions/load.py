@@ -1,0 +1,107 @@
+"""load_extensions: the owner's list, loaded from top to bottom. One that fails costs itself and one sentence."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from familiar_connect.config.extension_list import AllowedExtension, ExtensionList, FoundExtension, find_extensions
+from familiar_connect.config.settings import keys_of
+from familiar_connect.extensions.parts import Extension
+
+logger = logging.getLogger(__name__)
+
+LOAD_LIMIT_S = 5.0
+"""An extension that takes longer to load is left out, whatever it is still doing."""
+
+
+class ExtensionFault(Exception):
+    """Why an extension, or a part of one, is left out; one sentence for the owner."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedExtension:
+    """An extension on the owner's list: its value, or why it was left out."""
+
+    name: str
+    extension: Extension | None = None
+    trouble: str = ""
+
+
+def load_extensions(
+    home: Path, *, found: Sequence[FoundExtension] | None = None, limit_s: float = LOAD_LIMIT_S
+) -> list[LoadedExtension]:
+    """Every extension the owner allowed in *home*, in the order of the list. Looks for none where the list is empty."""
+    allowed = ExtensionList(home).list_allowed()
+    if not allowed:
+        return []
+    installed = {each.name: each for each in (find_extensions() if found is None else found)}
+    loaded = [_load_allowed(each, installed.get(each.name), limit_s) for each in allowed]
+    for each in loaded:
+        if each.trouble:
+            logger.warning("extension left out", extra={"extension": each.name, "reason": each.trouble})
+    return loaded
+
+
+def _load_allowed(allowed: AllowedExtension, found: FoundExtension | None, limit_s: float) -> LoadedExtension:
+    try:
+        if found is None:
+            raise ExtensionFault(f"the package {allowed.package} is no longer installed")
+        return LoadedExtension(name=allowed.name, extension=load_extension(found, limit_s=limit_s))
+    except ExtensionFault as fault:
+        return LoadedExtension(name=allowed.name, trouble=str(fault))
+
+
+def load_extension(found: FoundExtension, *, limit_s: float = LOAD_LIMIT_S) -> Extension:
+    """The value that *found* points to; an `ExtensionFault` says why it cannot be used."""
+    value = _import_within(found.target, limit_s)
+    if not isinstance(value, Extension):
+        raise ExtensionFault(f"{found.target} is no Extension of familiar_connect.api")
+    _check(found, value)
+    return value
+
+
+def _import_within(target: str, limit_s: float) -> object:
+    """The value at *target*, imported on a thread that is left behind where it takes too long."""
+    outcome: list[object] = []
+    failure: list[BaseException] = []
+
+    def load() -> None:
+        module, _, name = target.partition(":")
+        try:
+            value: object = import_module(module)
+            for part in name.split(".") if name else ():
+                value = getattr(value, part)
+            outcome.append(value)
+        except BaseException as error:  # isolation: whatever a stranger's module does, SystemExit included
+            failure.append(error)
+
+    thread = threading.Thread(target=load, name=f"load {target}", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if failure:
+        raise ExtensionFault(f"{target} cannot be loaded: {type(failure[0]).__name__}: {failure[0]}")
+    if not outcome:
+        raise ExtensionFault(f"{target} took longer than {limit_s:g} seconds to load")
+    return outcome[0]
+
+
+def _check(found: FoundExtension, extension: Extension) -> None:
+    """Refuse an extension that calls itself otherwise, or names a part or a setting twice."""
+    if extension.name != found.name:
+        raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {found.name!r}")
+    kinds = {id(part.settings): part.settings for part in extension.parts if part.settings is not None}
+    keys = [key.name for kind in kinds.values() for key in keys_of(kind)]
+    for what, names in (
+        ("tool", [tool.name for tool in extension.tools]),
+        ("verb", [verb.name for verb in extension.verbs]),
+        ("setting", keys),
+    ):
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
+        if twice:
+            raise ExtensionFault(f"it names the {what} {twice[0]!r} twice")

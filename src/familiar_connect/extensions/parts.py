@@ -1,0 +1,115 @@
+"""Extension: one value that says what a package brings. Making it imports nothing heavy; `create` and `check` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.support.clock import Clock
+from familiar_connect.tools.types import Tool
+
+if TYPE_CHECKING:
+    import click
+    from _typeshed import DataclassInstance
+
+    from familiar_connect.context.types import ContextRequest
+    from familiar_connect.slash.command import SlashCommand
+
+EVERY_MODE = frozenset(ChannelMode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartContext:
+    """What a part is given when it is created: its settings, its secrets, the clock and a folder of its own."""
+
+    settings: Any
+    """The part's settings dataclass, filled from the section named after the extension; None: it has none."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The secrets the part named and the owner has set. It gets no others."""
+    clock: Clock
+    folder: Path
+    """Where it may keep files, inside the familiar's folder. The part makes it when it first writes."""
+    familiar_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionPart:
+    """What every part says of itself, beside how it is created."""
+
+    settings: type[DataclassInstance] | None = None
+    """A frozen dataclass of `setting(…)` fields: the keys of the section named after the extension."""
+    secrets: tuple[str, ...] = ()
+    """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
+    why_not_set_up: Callable[[PartContext], str | None] | None = None
+    """One sentence on what the owner has still to do; None: nothing."""
+    check: Callable[[PartContext], str | None] | None = None
+    """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderPart(ExtensionPart):
+    """Adds a block to the prompt."""
+
+    create: Callable[[PartContext], ContextProvider]
+    modes: frozenset[ChannelMode] = EVERY_MODE
+    """Modes of a channel in which it is on unless the owner says otherwise."""
+    on_voice: bool = True
+    """Whether it is on where the conversation is spoken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessorPart(ExtensionPart):
+    """Works on a request before the model sees it, or on a reply before it goes out."""
+
+    create: Callable[[PartContext], PreProcessor | PostProcessor]
+    runs: Literal["before", "after"] = "after"
+    """Before the model is asked, as a `PreProcessor`, or over its reply, as a `PostProcessor`."""
+    modes: frozenset[ChannelMode] = EVERY_MODE
+    on_voice: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolPart(ExtensionPart):
+    """A function that the model may call during a reply, where the owner's `tools` setting names it."""
+
+    name: str
+    create: Callable[[PartContext], Callable[[ContextRequest], Tool | None]]
+    """Gives what makes the tool for one reply; None: it is of no use in that one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashPart(ExtensionPart):
+    """A command that people use in chat, on every platform."""
+
+    create: Callable[[PartContext], SlashCommand]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerbPart:
+    """A verb of the command line, behind the name of the program."""
+
+    name: str
+    help: str
+    """One line for `familiar --help`."""
+    create: Callable[[], click.Command]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """What one package brings. `name` is also the name of its section in a settings file."""
+
+    name: str
+    providers: Sequence[ProviderPart] = ()
+    processors: Sequence[ProcessorPart] = ()
+    tools: Sequence[ToolPart] = ()
+    slash_commands: Sequence[SlashPart] = ()
+    verbs: Sequence[VerbPart] = ()
+
+    @property
+    def parts(self) -> tuple[ExtensionPart, ...]:
+        """Every part that has settings, secrets and a check."""
+        return (*self.providers, *self.processors, *self.tools, *self.slash_commands)

@@ -1,0 +1,71 @@
+"""ExtensionThread: an event loop of its own for each extension, so that a part that blocks holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+logger = logging.getLogger(__name__)
+
+MAX_UNDER_WAY = 16
+"""Calls of one extension at a time; more are refused, because an earlier one hangs."""
+BLOCKED_S = 0.1
+"""A step that runs for longer has blocked the extension's loop, and is named."""
+
+T = TypeVar("T")
+
+
+class ExtensionBusy(RuntimeError):
+    """An extension is asked again while so many earlier calls of it are still under way."""
+
+
+class ExtensionThread:
+    """Runs the coroutines of one extension. The thread begins with the first call and is no reason to stay alive."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._free = threading.BoundedSemaphore(MAX_UNDER_WAY)
+
+    async def call(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What *work* comes to, awaited on the extension's own loop. Cancelling the call cancels the work."""
+        if not self._free.acquire(blocking=False):
+            raise ExtensionBusy(f"{self.name} is still busy with {MAX_UNDER_WAY} earlier calls")
+        future = asyncio.run_coroutine_threadsafe(self._timed(work), self._running_loop())
+        future.add_done_callback(lambda _: self._free.release())
+        return await asyncio.wrap_future(future)
+
+    async def _timed(self, work: Callable[[], Awaitable[T]]) -> T:
+        began = time.thread_time()
+        try:
+            return await work()
+        finally:
+            worked = time.thread_time() - began
+            if worked > BLOCKED_S:
+                extra = {"extension": self.name, "seconds": round(worked, 3)}
+                logger.warning("extension held its own loop", extra=extra)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._run, args=(self._loop,), name=f"extension {self.name}", daemon=True).start()
+        return self._loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    def close(self) -> None:
+        """End the loop once it is free; a call that hangs is left behind."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # closed already
+                self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
