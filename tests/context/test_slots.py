@@ -21,6 +21,7 @@ ORDER = [
     "EMOJIS",
     "STICKERS",
     "PARTICIPANTS",
+    "EXTENSION",
     "SUMMARY",
     "PEOPLE",
     "SHORT_TERM",
