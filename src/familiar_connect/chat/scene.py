@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal, Protocol
 
-from familiar_connect.audience import ChannelKey
+from familiar_connect.audience import RuledChannel
 from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.identity import Author
 
@@ -117,7 +117,7 @@ class Scene:
     """In a direct or group message: canonical keys of the people who can read it, besides us."""
     reader_channel_ids: frozenset[int] = frozenset()
     """In a direct message: hidden channels that all of its people can read now."""
-    reader_channels: frozenset[ChannelKey] = frozenset()
+    reader_channels: frozenset[RuledChannel] = frozenset()
     """Hidden channels under the rules of some time, which let in everybody who can read here now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
