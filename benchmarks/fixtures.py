@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.llm import SLOT_TEMPERATURES
@@ -29,19 +30,14 @@ CLEO = Author("discord", "777888999", "cleo.m", "Cleo")
 PEOPLE = (ANA, BEN, CLEO)
 
 
-class QuietPlace:
+class QuietPlace(Place):
     """A channel that takes every piece and shows nobody."""
 
-    streams = True
-    limit = 2000
+    features = PlaceFeatures(limit=2000, streams=True)
 
     def __init__(self) -> None:
         self.said: list[str] = []
         self.notices: list[str] = []
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
 
     async def send(self, text: str) -> None:
         self.said.append(text)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +16,7 @@ from familiar_connect.chat.message_parts import (
     ReferencedMessage,
     Sticker,
 )
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member, Role, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
@@ -39,7 +39,7 @@ WORDS = (
 
 
 @dataclass
-class Room:
+class Room(Place):
     """One channel: who is there, what was said, and what is sent back."""
 
     channel_id: int
@@ -47,19 +47,15 @@ class Room:
     seen: Scene
     hidden: Author | None = None
     """Who is not to be heard."""
-    streams: bool = True
-    limit: int = 2000
     sent: list[str] = field(default_factory=list)
+
+    features = PlaceFeatures(limit=2000, streams=True)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return self.messages[-limit:]
 
     async def scene(self) -> Scene:
         return self.seen
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
 
     async def send(self, text: str) -> None:
         self.sent.append(text)

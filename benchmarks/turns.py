@@ -26,6 +26,7 @@ from benchmarks.table import Row, run_part, spread
 from familiar_connect.chat import window
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.message_parts import Attachment, Embed, Reaction, ReferencedMessage
+from familiar_connect.chat.place import Surroundings
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member, Scene
 from familiar_connect.chat.types import InboundMessage, Turn, TurnSettings
 from familiar_connect.context.providers.history.turn_items import turn_items
@@ -44,7 +45,7 @@ PEOPLE = tuple(Author("discord", str(1000 + n), f"person{n}", f"Person {n}") for
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-class CrowdedChannel:
+class CrowdedChannel(Surroundings):
     """A channel of lively people."""
 
     def __init__(self, count: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -64,6 +66,7 @@ LEAF_NAMES = ("types", "protocols", "identity", "audience", "disclosure")
 LEAF_MODULES = (
     "config.rules",
     "config.settings",
+    "chat.place",
     "chat.scene",
     "chat.message_parts",
     "chat.message_ids",
@@ -304,6 +307,93 @@ class Bot:
 def test_untyped_values_stay_few() -> None:
     """`Any` is counted; the bar moves down only."""
     assert structure.any_per_thousand_lines(structure.SRC, structure_trees()) <= MAX_ANY
+
+
+def place_kinds(modules: Iterable[ast.Module]) -> set[str]:
+    """The names of `Place`, of its seeing half and of every class that inherits them."""
+    bases = {
+        node.name: {ast.unparse(base).split(".")[-1] for base in node.bases}
+        for tree in modules
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    kinds = {"Place", "Surroundings"}
+    while grown := {name for name, of in bases.items() if of & kinds} - kinds:
+        kinds |= grown
+    return kinds
+
+
+def asks_kind_of_place(node: ast.AST, kinds: set[str]) -> bool:
+    """Whether *node* asks a place for its class or for what it happens to have, instead of for its features."""
+    if isinstance(node, ast.MatchClass):
+        return ast.unparse(node.cls).split(".")[-1] in kinds
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return False
+    called = ast.unparse(node.func)
+    if called in ("isinstance", "issubclass") and kinds & set(re.findall(r"\w+", ast.unparse(node.args[1]))):
+        return True
+    subject = ast.unparse(node.args[0]).split(".")[-1].lstrip("_")
+    return called in ("isinstance", "getattr", "hasattr") and subject in ("place", "surroundings")
+
+
+def test_what_a_place_can_do_is_told_by_its_features_alone() -> None:
+    """Nobody asks for its class or for a method it may have, and no protocol is one more way to find out."""
+    kinds = place_kinds(trees().values())
+    methods = {
+        node.name
+        for each in trees()[f"{PACKAGE}.chat.place"].body
+        if isinstance(each, ast.ClassDef) and each.name in ("Place", "Surroundings")
+        for node in each.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    asked = [
+        f"{module}:{ast.unparse(node)}"
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        if asks_kind_of_place(node, kinds)
+    ]
+    protocols = [
+        f"{module}.{each.name}"
+        for module, tree in trees().items()
+        for each in ast.walk(tree)
+        if isinstance(each, ast.ClassDef)
+        and any("runtime_checkable" in ast.unparse(mark) for mark in each.decorator_list)
+        and methods & {node.name for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    ]
+
+    assert {"DiscordPlace", "Transcript", "AlterPlace"} <= kinds
+    assert {"edit", "scene", "speak"} <= methods
+    assert (asked, protocols) == ([], [])
+
+
+def test_a_question_for_the_class_of_a_place_is_found() -> None:
+    """Through a name, an attribute, a union or a match; other questions are none of it."""
+    source = """
+class Den(Place): ...
+class Burrow(Den): ...
+isinstance(place, Speaks)
+isinstance(here, Burrow | None)
+hasattr(self._place, "edit")
+getattr(door.place, "edit", None)
+match here:
+    case Den(): ...
+getattr(self.action, "place", None)
+isinstance(place.features, PlaceFeatures)
+isinstance(reply, str)
+"""
+    tree = ast.parse(source)
+    kinds = place_kinds([tree])
+
+    found = [ast.unparse(node) for node in ast.walk(tree) if asks_kind_of_place(node, kinds)]
+
+    assert kinds == {"Place", "Surroundings", "Den", "Burrow"}
+    assert sorted(found) == [
+        "Den()",
+        "getattr(door.place, 'edit', None)",
+        "hasattr(self._place, 'edit')",
+        "isinstance(here, Burrow | None)",
+        "isinstance(place, Speaks)",
+    ]
 
 
 def opens_by_name(node: ast.AST) -> bool:

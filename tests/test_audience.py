@@ -10,8 +10,8 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
-    ChannelKey,
     Readers,
+    RuledChannel,
     between,
     hidden_channel,
     parse_audience,
@@ -35,7 +35,7 @@ IN_DM_ADA = Readers(
     platform="discord",
     channel_id=7,
     speaker=ADA,
-    channels=frozenset({ChannelKey("discord", STAFF)}),
+    channels=frozenset({RuledChannel("discord", STAFF)}),
     servers=frozenset({TEA}),
 )
 IN_DM_BO = Readers(between([BO]), platform="discord", channel_id=8, speaker=BO, servers=frozenset({TEA}))

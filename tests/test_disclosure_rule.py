@@ -17,8 +17,8 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
-    ChannelKey,
     Readers,
+    RuledChannel,
     between,
     hidden_channel,
     parse_audience,
@@ -93,10 +93,10 @@ def everything_said() -> Iterator[Said]:
             )
 
 
-def keys_told(people: frozenset[str]) -> frozenset[ChannelKey]:
+def keys_told(people: frozenset[str]) -> frozenset[RuledChannel]:
     """What a platform says of *people*: the channels that let all of them in, under the rules of each time."""
     return frozenset(
-        ChannelKey(platform, channel, rules)
+        RuledChannel(platform, channel, rules)
         for platform, channel, rules in product(PLATFORMS, CHANNELS, RULES)
         if people <= readers_then(platform, channel, rules)
     )
@@ -216,7 +216,7 @@ def test_a_channel_whose_rules_of_then_are_not_known_is_told_in_itself_while_hid
             own = place.here.audience.channel_key
             is_itself = own is not None and own[:2] == (platform, channel)
             assert may_tell(said, place.here) is (is_itself or place.is_owners)
-            among = replace(place.here, channels=frozenset({ChannelKey(platform, channel)}))
+            among = replace(place.here, channels=frozenset({RuledChannel(platform, channel)}))
             assert may_tell(said, among)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks.reliability.process_stats import ProcessStats, count_held, find_growing, follow_parts
 from benchmarks.reliability.traffic import number_of
+from familiar_connect.chat.place import Place
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
@@ -29,7 +30,6 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Completion, Message
 from familiar_connect.platforms.discord import place as discord_place
 from familiar_connect.platforms.discord.adapter import DiscordPlatform
-from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.runner import ReplyRunner
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support import thread_pools

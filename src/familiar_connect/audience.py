@@ -31,7 +31,7 @@ class AudienceKind(Enum):
     EVERYONE = "everyone"
 
 
-class ChannelKey(NamedTuple):
+class RuledChannel(NamedTuple):
     """A channel under the rules it had when something was said in it."""
 
     platform: str
@@ -86,11 +86,11 @@ class Audience:
                 return str(self.kind.value)
 
     @property
-    def channel_key(self) -> ChannelKey | None:
+    def channel_key(self) -> RuledChannel | None:
         """The hidden channel, under the rules of then; None for every other audience."""
         if self.kind is not AudienceKind.CHANNEL or self.id is None:
             return None
-        return ChannelKey(self.platform, self.id, self.rules)
+        return RuledChannel(self.platform, self.id, self.rules)
 
     def with_targets(self, targets: Iterable[str]) -> Audience:
         """The same audience, shared with *targets* as well."""
@@ -171,7 +171,7 @@ class Readers:
     server_id: int | None = None
     speaker: str = ""
     """Canonical key of whoever is being answered."""
-    channels: frozenset[ChannelKey] = frozenset()
+    channels: frozenset[RuledChannel] = frozenset()
     """Hidden channels, each under the rules of some time, whose readers of then include everybody here."""
     servers: frozenset[int] = frozenset()
     """In a direct message: servers whose present members include everybody here."""

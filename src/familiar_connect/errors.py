@@ -19,6 +19,7 @@
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent for longer than a setting allows, which it names
     ├── DeliveryError                 a place could not be written to; `.retryable` as above
+    │   └── NotSupported              asked of a place that cannot do it, as its features say
     ├── FetchError                    an address named from outside gives nothing; says why in a few words
     ├── HistoryError                  `history.db` cannot be read or written; says what was kept
     └── MemoryStoreError              anything the memory store refuses
@@ -138,6 +139,10 @@ class DeliveryError(FamiliarError):
         self.retry_after_s = retry_after_s
         self.may_have_arrived = may_have_arrived
         """Nobody knows whether people can read it; another try would tell."""
+
+
+class NotSupported(DeliveryError):
+    """A place was asked for something it cannot do; its features say so."""
 
 
 class FetchError(FamiliarError):

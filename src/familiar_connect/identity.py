@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from familiar_connect.support.names import to_slug
 from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
@@ -40,6 +40,16 @@ class PrivacyLevel(Enum):
     """No presence, roles or personal notes."""
     FULL = "full"
     """Not heard at all: nothing stored, shown, quoted, summarised or embedded."""
+
+
+class ChannelKey(NamedTuple):
+    """A channel by what its platform calls it: a number, a name, whatever text stays the same.
+
+    A direct message is called by the other person's user id, so that whoever is forgotten is not named by it either.
+    """
+
+    platform: str
+    id: str
 
 
 @dataclass(frozen=True)

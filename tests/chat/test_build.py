@@ -19,6 +19,7 @@ from familiar_connect.chat.message_parts import (
     ReferencedMessage,
     WebhookIdentity,
 )
+from familiar_connect.chat.place import Surroundings
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import Imitated, InboundMessage, Reminder, SaidMessage, Turn, TurnOptions
 from familiar_connect.context.providers.history.turn_items import turn_items
@@ -41,7 +42,7 @@ from tests.fakes.context import ADA, BO, CY
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-class Nowhere:
+class Nowhere(Surroundings):
     """A place where nothing can be seen."""
 
     async def recent(self, limit: int) -> list[InboundMessage]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, ChannelKey, between, hidden_channel, whole_server
+from familiar_connect.audience import EVERYONE, OWNER, Audience, RuledChannel, between, hidden_channel, whole_server
 from familiar_connect.chat.place_readers import PlaceFacts, readers_of_place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Scene
 from familiar_connect.identity import Author
@@ -77,7 +77,7 @@ def test_a_direct_message_knows_where_else_its_person_is() -> None:
     scene = replace(DM, reader_channel_ids=frozenset({3002}), reader_server_ids=frozenset({2001}))
     here = readers_of_place(scene, IN_DM)
 
-    assert (here.channels, here.servers) == (frozenset({ChannelKey("discord", 3002)}), frozenset({2001}))
+    assert (here.channels, here.servers) == (frozenset({RuledChannel("discord", 3002)}), frozenset({2001}))
     assert here.speaker == ADA.canonical_key
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.scene import ChannelKind, Surroundings
+from familiar_connect.chat.place import Surroundings
+from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.transcript_file import MOST_ANSWERED, parse_transcript, read_transcript
 from familiar_connect.conversation.buffer import MAX_BUFFERED
 from familiar_connect.errors import ConfigError

@@ -28,6 +28,7 @@ from familiar_connect.errors import SetupError
 
 class Door:
     id = "discord"
+    places = ()
     async def run(self):
         how = {how!r}
         if how == "wrong":
@@ -222,6 +223,7 @@ class Door:
     """A platform that knows what had been said when it was told to go."""
 
     id = "discord"
+    places = ()
 
     def __init__(self, house: ScriptedFamiliar) -> None:
         self._house = house

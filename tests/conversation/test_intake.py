@@ -166,7 +166,8 @@ async def test_in_a_room_who_asked_what_cannot_be_stored_is_told_and_nobody_sees
 
     async with scripted_familiar(tmp_path) as house:
         monkeypatch.setattr(house.familiar.history_store, "append_if_new", full)
-        monkeypatch.setattr(house.place, "tell_asker", tell, raising=False)
+        monkeypatch.setattr(house.place, "tells_asker", True)
+        monkeypatch.setattr(house.place, "tell_asker", tell)
         assert await house.talk("the tide is low", is_mention=False) is IntakeResult.not_stored
         assert words == []
         assert await house.talk(f"{house.familiar.intake.monitor.familiar_name}, is it?") is IntakeResult.not_stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 from familiar_connect.audience import OWNER, between, hidden_channel, whole_server
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
@@ -95,18 +96,13 @@ class NotingLimits:
 
 
 @dataclass
-class Here:
+class Here(Place):
     """A place that shows its scene and notes what it says."""
 
     shown: Scene | None = LOUNGE
     notices: list[str] = field(default_factory=list)
-    streams: bool = False
-    limit: int = 100
-    edit_interval_s: float = 0.0
 
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
+    features = PlaceFeatures(limit=100)
 
     async def send(self, text: str) -> None: ...
 
@@ -125,6 +121,8 @@ class Here:
 @dataclass
 class HereOnce(Here):
     """One that posts a thing once however often it is tried: there answers are owed."""
+
+    features = PlaceFeatures(limit=100, edits=True, posts_once=True)
 
     async def post(self, text: str) -> object:
         return None
@@ -261,10 +259,10 @@ async def test_a_place_that_keeps_no_questions_owes_none(house: House) -> None:
     """It says so itself: a group at home, where one sees who has not spoken."""
 
     class Keeping(Here):
-        keeps_owed = True
+        features = PlaceFeatures(limit=100, keeps_owed=True)
 
     class NotKeeping(Here):
-        keeps_owed = False
+        features = PlaceFeatures(limit=100, keeps_owed=False)
 
     await house.hear("wren?", place=NotKeeping())
     assert house.owed() == []
@@ -521,6 +519,8 @@ class TellingPlace(HereOnce):
 
     fails: DeliveryError | None = None
     told: list[tuple[str, str]] = field(default_factory=list)
+
+    features = replace(HereOnce.features, tells_asker=True)
 
     async def tell_asker(self, asked: InboundMessage, text: str) -> None:
         if self.fails is not None:

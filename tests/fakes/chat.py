@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from familiar_connect.chat.build import build_turn
+from familiar_connect.chat.place import Surroundings
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, Turn, TurnOptions, TurnSettings
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
@@ -45,7 +46,7 @@ def our_message(text: str, id_: int | str = 1, **more: Any) -> InboundMessage:
 
 
 @dataclass
-class FakeChannel:
+class FakeChannel(Surroundings):
     """A channel that can be looked back at."""
 
     messages: Sequence[InboundMessage] = ()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 
 
 @dataclass
-class RecordingPlace:
+class RecordingPlace(Place):
     """Keeps what was sent and what was noted."""
 
     streams: bool = False
     limit: int = 2000
+    tells_asker: bool = False
     sent: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     thoughts: int = 0
@@ -25,6 +27,10 @@ class RecordingPlace:
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
     hold: asyncio.Event | None = None
     """Set: each send waits for it before it goes through."""
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return PlaceFeatures(limit=self.limit, streams=self.streams, tells_asker=self.tells_asker)
 
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
@@ -61,6 +67,10 @@ class EditablePlace(RecordingPlace):
 
     edit_interval_s: float = 1.0
     seen: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return replace(super().features, edits=True, edit_interval_s=self.edit_interval_s)
 
     async def post(self, text: str) -> object:
         await self.send(text)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from familiar_connect.chat.place import Place
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.supervise import HEALTHY_AFTER_S, LONGEST_WAIT_S, run_all
 from familiar_connect.support.clock import ManualClock
@@ -16,6 +17,7 @@ class Door:
 
     def __init__(self, name: str, *runs: Callable[[], object]) -> None:
         self.id = name
+        self.places: tuple[type[Place], ...] = ()
         self._runs = list(runs)
         self.started = 0
 
@@ -90,6 +92,7 @@ async def test_one_door_that_breaks_closes_no_other() -> None:
 
     class Good:
         id = "discord"
+        places = ()
         starts = 0
 
         async def run(self) -> None:
@@ -115,6 +118,7 @@ async def test_being_told_to_stop_ends_them_all() -> None:
 
     class Forever:
         id = "discord"
+        places = ()
 
         async def run(self) -> None:
             running.set()

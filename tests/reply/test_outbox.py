@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,6 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
 from familiar_connect.history.outbox import OutboxPiece, OutboxReply
@@ -26,7 +29,6 @@ from familiar_connect.identity import Author
 from familiar_connect.reply import outbox as outbox_module
 from familiar_connect.reply.deliver import TextDeliveryTracker, deliver
 from familiar_connect.reply.outbox import ReplyOutbox, find_posted
-from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 
 WREN, CHANNEL, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
@@ -54,7 +56,7 @@ class Life:
 
 
 @dataclass
-class FakeChannel:
+class FakeChannel(Place):
     """A channel that outlives the program: what stands in it, and what it tells of nonces."""
 
     shows_nonces: bool = True
@@ -62,19 +64,20 @@ class FakeChannel:
     questions: list[tuple[int, str]] = field(default_factory=list)
     posts: list[PostedMessage] = field(default_factory=list)
     life: Life = field(default_factory=lambda: Life(None))
-    streams: bool = False
-    limit: int = 5
-    edit_interval_s: float = 0.0
     failures: list[DeliveryError] = field(default_factory=list)
     _last_id: int = 100
+
+    features = PlaceFeatures(limit=5, edits=True, posts_once=True)
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return ()
+
+    async def scene(self) -> Scene:
+        return Scene()
 
     def ask(self, text: str) -> None:
         self._last_id += 1
         self.questions.append((self._last_id, text))
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
 
     async def notice(self, text: str) -> None: ...
 

@@ -12,6 +12,9 @@ import pytest
 
 from familiar_connect.audience import hidden_channel
 from familiar_connect.chat.message_parts import MessagePiece
+from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.outbox import OutboxPiece, PieceState
 from familiar_connect.history.store import HistoryStore
@@ -19,7 +22,6 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.reply.outbox import ReplyOutbox, find_posted
 from familiar_connect.reply.own_turn import alter_facts, alter_of
-from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 
 WREN, HERE, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
@@ -28,18 +30,26 @@ HIDDEN = hidden_channel("discord", HERE, GUILD)
 
 
 @dataclass
-class FakePlace:
+class FakePlace(Place):
     """A channel that notes what it is asked, and fails as it is told to."""
 
-    streams: bool = False
-    limit: int = 321
-    edit_interval_s: float = 1.5
     stand: list[PostedMessage] = field(default_factory=list)
     targets: list[ReplyTarget | None] = field(default_factory=list)
     asked_after: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     failures: dict[str, DeliveryError] = field(default_factory=dict)
     first_id: int = 500
+    streams: bool = False
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return PlaceFeatures(limit=321, streams=self.streams, edits=True, edit_interval_s=1.5, posts_once=True)
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return ()
+
+    async def scene(self) -> Scene:
+        return Scene()
 
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
@@ -155,7 +165,8 @@ async def test_a_reply_on_its_way_is_its_place_and_speaks_only_in_whole_messages
     async with outgoing.thinking():
         await outgoing.notice("a word")
 
-    assert (outgoing.streams, outgoing.limit, outgoing.edit_interval_s) == (False, 321, 1.5)
+    features = outgoing.features
+    assert (features.streams, features.limit, features.edit_interval_s) == (False, 321, 1.5)
     assert place.told == ["thinks", "a word"]
 
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.outbox import OutboxReply, PieceState
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.reply.outbox import CUT_OFF, MAY_BE_MISSING, ReplyOutbox
-from familiar_connect.reply.protocols import PostedMessage, PostsOnce, ReplyTarget
 from tests.reply.test_outbox import (
     CHANNEL,
     GUILD,
@@ -41,6 +41,7 @@ HOUR_LATER = NOW + timedelta(hours=1)
 class TellingChannel(FakeChannel):
     """A channel that can be looked at, and in which who asked can be told something."""
 
+    features = replace(FakeChannel.features, limit=99, tells_asker=True)
     told: list[str]
 
     async def tell_asker(self, asked: InboundMessage, text: str) -> None:
@@ -49,16 +50,19 @@ class TellingChannel(FakeChannel):
         self.life.moment()
 
 
-class BlindChannel:
+class BlindChannel(Place):
     """A chat that nobody can look back at, as Twitch's is."""
 
-    streams, limit, keeps_owed = False, 5, True
+    features = PlaceFeatures(limit=5, posts_answers=True, keeps_owed=True, tells_asker=True)
 
     def __init__(self, seen: TellingChannel) -> None:
         self._seen = seen
 
-    def thinking(self) -> AbstractAsyncContextManager[None]:
-        return self._seen.thinking()
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return ()
+
+    async def scene(self) -> Scene:
+        return Scene()
 
     async def notice(self, text: str) -> None: ...
 
@@ -130,7 +134,7 @@ async def test_however_a_reply_was_left_nothing_is_said_twice_and_nobody_waits_i
 ) -> None:
     """The start that finishes it dies at each of its own steps, too, and the one after that finishes it."""
     for moments in itertools.count(1):
-        path, channel = tmp_path / f"{moments}.db", TellingChannel(limit=99)
+        path, channel = tmp_path / f"{moments}.db", TellingChannel()
         channel.told = []
         channel._last_id = 300
         path.write_bytes(empty_history().read_bytes())
@@ -183,8 +187,8 @@ def check(path: Path, channel: TellingChannel, left: Left, turn_id: int, *, was_
 
 def test_a_chat_that_cannot_be_looked_at_is_not_taken_for_one_that_can() -> None:
     """The trial above would else try one kind twice."""
-    assert not isinstance(BlindChannel(TellingChannel()), PostsOnce)
-    assert isinstance(TellingChannel(), PostsOnce)
+    assert not BlindChannel.features.posts_once
+    assert TellingChannel.features.posts_once
 
 
 def test_the_states_are_all_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.place import PlaceFeatures, PostedMessage, ReplyTarget
 from familiar_connect.chat.types import Directives, ListedUser
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
 from familiar_connect.platforms.discord.marks import MOST_MENTIONED, DiscordMarks, ids_in_mentions
 from familiar_connect.reply.outgoing_text import OutgoingText
-from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from tests.fakes.place import RecordingPlace
 
 PEOPLE = (
@@ -31,7 +32,9 @@ EMOJIS: tuple[Any, ...] = (
 class MarkingPlace(RecordingPlace):
     """A place with Discord's spelling that posts once."""
 
-    edit_interval_s = 1.0
+    @property
+    def features(self) -> PlaceFeatures:
+        return replace(super().features, edits=True, edit_interval_s=1.0, posts_once=True)
 
     def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
         return DiscordMarks(users, EMOJIS)

@@ -203,7 +203,7 @@ async def respond_with_recast(house: ScriptedFamiliar) -> None:
 
 def test_a_listening_place_is_a_place() -> None:
     """The fake keeps the protocol."""
-    from familiar_connect.reply.protocols import Place
+    from familiar_connect.chat.place import Place
 
     assert isinstance(RecordingPlace(), Place)
 

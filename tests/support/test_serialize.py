@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from familiar_connect.audience import ChannelKey, Readers, whole_server
+from familiar_connect.audience import Readers, RuledChannel, whole_server
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import (
@@ -276,7 +276,7 @@ def test_whatever_a_turn_is_kept_as_can_be_read_again(kind: type) -> None:
     readable = (Enum, tuple, str, int, float, bool, datetime, dict, list, type(None))
     found = {each for each in classes_in(kind) if not dataclasses.is_dataclass(each)}
 
-    assert ChannelKey in found or kind is Contribution
+    assert RuledChannel in found or kind is Contribution
     assert [each for each in found if each is not object and not issubclass(each, readable)] == []
     assert [each for each in found if issubclass(each, tuple) and not hasattr(each, "_fields")] == []
 
@@ -284,7 +284,7 @@ def test_whatever_a_turn_is_kept_as_can_be_read_again(kind: type) -> None:
 def test_a_named_tuple_comes_back_as_itself() -> None:
     """Who can read a hidden channel is told by one."""
     here = Readers(
-        audience=whole_server("discord", 7), platform="discord", channels=frozenset({ChannelKey("discord", 5, "ab")})
+        audience=whole_server("discord", 7), platform="discord", channels=frozenset({RuledChannel("discord", 5, "ab")})
     )
 
     assert from_plain(Readers, json.loads(json.dumps(to_plain(here)))) == here

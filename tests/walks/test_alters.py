@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
@@ -22,14 +23,22 @@ def with_alter(home: Path) -> None:
     settings.write_text(settings.read_text(encoding="utf-8") + MOSS, encoding="utf-8")
 
 
-class LookingBack:
+class LookingBack(Place):
     """A channel that shows what is stored of it."""
 
     def __init__(self, house: ScriptedFamiliar) -> None:
-        place = house.place
+        self.place = house.place
         self.recents = StoredMessages(house.familiar.history_store, "ember", CHANNEL)
-        self.streams, self.limit = place.streams, place.limit
-        self.thinking, self.send, self.notice = place.thinking, place.send, place.notice
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return self.place.features
+
+    async def send(self, text: str) -> None:
+        await self.place.send(text)
+
+    async def notice(self, text: str) -> None:
+        await self.place.notice(text)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self.recents.recent(limit)

@@ -23,7 +23,8 @@ from familiar_connect.chat.directives import is_continuation, turn_directives
 from familiar_connect.chat.flags import turn_flags
 from familiar_connect.chat.merge import merge
 from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.scene import Scene, StoredTurns, Surroundings, WindowStart
+from familiar_connect.chat.place import Surroundings
+from familiar_connect.chat.scene import Scene, StoredTurns, WindowStart
 from familiar_connect.chat.silence import SILENCE_DIRECTIVE
 from familiar_connect.chat.simplify import message_key, simplify, verbatim_entry
 from familiar_connect.chat.types import (

@@ -9,8 +9,8 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
-    ChannelKey,
     Readers,
+    RuledChannel,
     between,
     hidden_channel,
     whole_server,
@@ -50,8 +50,8 @@ def readers_of_place(scene: Scene | None, facts: PlaceFacts) -> Readers:
     )
 
 
-def _channels(scene: Scene, platform: str) -> frozenset[ChannelKey]:
-    return scene.reader_channels | {ChannelKey(platform, each) for each in scene.reader_channel_ids}
+def _channels(scene: Scene, platform: str) -> frozenset[RuledChannel]:
+    return scene.reader_channels | {RuledChannel(platform, each) for each in scene.reader_channel_ids}
 
 
 def _audience(scene: Scene | None, facts: PlaceFacts) -> Audience:

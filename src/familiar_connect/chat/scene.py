@@ -1,16 +1,15 @@
-"""Scene: server, channel and people at this moment; Surroundings: the protocol that provides it."""
+"""Scene: server, channel and people at this moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
-from familiar_connect.audience import ChannelKey
+from familiar_connect.audience import RuledChannel
 from familiar_connect.chat.message_parts import Emoji, Sticker
-from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
 
 
@@ -118,7 +117,7 @@ class Scene:
     """In a direct or group message: canonical keys of the people who can read it, besides us."""
     reader_channel_ids: frozenset[int] = frozenset()
     """In a direct message: hidden channels that all of its people can read now."""
-    reader_channels: frozenset[ChannelKey] = frozenset()
+    reader_channels: frozenset[RuledChannel] = frozenset()
     """Hidden channels under the rules of some time, which let in everybody who can read here now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
@@ -126,25 +125,6 @@ class Scene:
     """The platform, where people write otherwise than elsewhere and the familiar is told so."""
     listeners: tuple[Author, ...] = ()
     """In a voice channel: who is in it now, whether they speak or not."""
-
-
-@runtime_checkable
-class Surroundings(Protocol):
-    """Something that can look around a channel."""
-
-    async def recent(self, limit: int) -> Sequence[InboundMessage]: ...
-    async def scene(self) -> Scene: ...
-
-
-@runtime_checkable
-class MessageLookup(Protocol):
-    """Surroundings that can also fetch what a message only points at."""
-
-    async def message(self, message_id: str) -> InboundMessage | None:
-        """One message of this channel; None when it is gone."""
-
-    async def reactors(self, message_id: str, label: str, limit: int) -> Sequence[Author]:
-        """Who reacted to a message with one emoji, newest or oldest first as the platform tells it."""
 
 
 @dataclass(frozen=True, kw_only=True)

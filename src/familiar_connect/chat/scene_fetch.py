@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from familiar_connect.chat.scene import Scene, Surroundings
+from familiar_connect.chat.place import Surroundings
+from familiar_connect.chat.scene import Scene
 
 logger = logging.getLogger(__name__)
 

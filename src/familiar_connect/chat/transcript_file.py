@@ -48,6 +48,7 @@ from familiar_connect.chat.message_parts import (
     ReferencedMessage,
     Sticker,
 )
+from familiar_connect.chat.place import Surroundings
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
 from familiar_connect.chat.types import InboundMessage, LineFacts, TurnOptions
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
@@ -68,7 +69,7 @@ SPOKEN = (ChannelKind.voice, ChannelKind.stage)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transcript:
+class Transcript(Surroundings):
     """The channel of one file; it can be looked at like any other."""
 
     messages: tuple[InboundMessage, ...]

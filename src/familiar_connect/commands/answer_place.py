@@ -7,6 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TextIO
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.commands.common import say, spinner
@@ -19,15 +20,13 @@ from familiar_connect.support.word_wrap import WordWrap, columns_of
 PIECE_LIMIT = 100_000
 
 
-class AnswerPlace:
+class AnswerPlace(Place):
     """The terminal for one reply: pieces are written to *out*, notices to the error stream.
 
     A window gets them broken at words, a pipe or a file as they are.
     """
 
-    streams = True
-    limit = PIECE_LIMIT
-    keeps_owed = True
+    features = PlaceFeatures(limit=PIECE_LIMIT, streams=True, keeps_owed=True)
 
     def __init__(self, familiar: Familiar, channel_id: int, listener: Author, out: TextIO) -> None:
         self._recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")

@@ -235,6 +235,7 @@ class _Demo:
     """A Discord of our own as the one platform."""
 
     id = "discord"
+    places = ()  # the platform inside has its own
 
     def __init__(self, familiar: Familiar, half: TourHalf | None, ended: asyncio.Event | None) -> None:
         self._familiar = familiar

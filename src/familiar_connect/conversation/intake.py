@@ -16,6 +16,7 @@ from functools import partial
 
 from familiar_connect.audience import Audience, AudienceKind, hidden_channel
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import InboundMessage
@@ -35,7 +36,6 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
-from familiar_connect.reply.protocols import KeepsOwed, Place, PostsOnce, TellsAsker
 from familiar_connect.support.aio import BackgroundTasks, IdleGate, KeyedLocks, off_loop
 from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence
 
@@ -189,7 +189,7 @@ class Intake:
             async with self._channel_locks.lock(message.channel_id):
                 # With the lock, so that messages stay in their order.
                 message, mode, audience = await off_loop(self._prepare, message, scene)
-                is_kept_owed = isinstance(place, PostsOnce) or (isinstance(place, KeepsOwed) and place.keeps_owed)
+                is_kept_owed = place.features.posts_once or place.features.keeps_owed
                 turn, is_new = await self._store(
                     message, mode, audience, mark, is_kept_owed=is_kept_owed, speech=speech
                 )
@@ -331,7 +331,7 @@ class Intake:
         """Tell the owner why a message was not taken, and who spoke to us that it was not: no room sees a path."""
         reason = str(error) if isinstance(error, HistoryError) else reply_memory_sentence()
         logger.error("message could not be stored", extra={"reason": reason})
-        if not isinstance(place, TellsAsker):
+        if not place.features.tells_asker:
             await place.notice(f"{NOT_STORED}: {reason}")
         elif not message.is_past and self.monitor.is_addressed(message.text, is_mention=_is_for_us(message)):
             try:
@@ -342,7 +342,7 @@ class Intake:
 
     async def _tell_too_late(self, message: InboundMessage, turn_id: int, place: Place) -> None:
         """Tell who asked that there is no answer any more; what may arrive later is tried at the next start."""
-        if isinstance(place, TellsAsker):
+        if place.features.tells_asker:
             try:
                 await place.tell_asker(message, TOO_LATE)
             except DeliveryError as error:

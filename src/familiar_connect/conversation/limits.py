@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
+from familiar_connect.chat.place import Place
 from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.conversation.ignored import IgnoreList
 from familiar_connect.conversation.owner import OwnerContact
@@ -19,7 +20,6 @@ from familiar_connect.conversation.spending import CapReached, SpendingMeter
 from familiar_connect.conversation.types import Exchange, ResponseTrigger
 from familiar_connect.identity import LOCAL_PLATFORMS, Author
 from familiar_connect.observe.spending import NOBODY
-from familiar_connect.reply.protocols import Place
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.lru import LruCache

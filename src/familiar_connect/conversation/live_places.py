@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from familiar_connect.reply.protocols import Place
+from familiar_connect.chat.place import Place
 
 FindPlace = Callable[[int], Awaitable[Place | None]]
 """The channel of that id; None while it cannot be reached."""

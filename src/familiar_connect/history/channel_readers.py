@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from familiar_connect.audience import ChannelKey, Readers
+from familiar_connect.audience import Readers, RuledChannel
 from familiar_connect.history.rows import in_utc, parse_timestamp
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.lru import LruCache
@@ -80,13 +80,13 @@ class ChannelReaderRows:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._kept: LruCache[ChannelKey, ReaderSet | None] = LruCache(
+        self._kept: LruCache[RuledChannel, ReaderSet | None] = LruCache(
             MAX_KEPT, size=MAX_KEPT_MARKS, size_of=lambda people: len(people.marks) if people is not None else 0
         )
         self.now: LruCache[int, Readers] = LruCache(MAX_ROWS)
         """By channel; of this run only."""
 
-    def get(self, key: ChannelKey) -> ReaderSet | None:
+    def get(self, key: RuledChannel) -> ReaderSet | None:
         """Those who could read the channel all the time it had these rules; None: nobody knows."""
         if key not in self._kept:
             rows = self._database.read(
@@ -98,7 +98,7 @@ class ChannelReaderRows:
             return found
         return self._kept.get(key)
 
-    def note(self, key: ChannelKey, readers: Collection[str], others: Collection[str]) -> None:
+    def note(self, key: RuledChannel, readers: Collection[str], others: Collection[str]) -> None:
         """These people, and of their server not *others*, can read the channel under its rules now."""
         with self._database.transaction():
             self._kept.pop(key)
@@ -109,7 +109,7 @@ class ChannelReaderRows:
                 self._write(key, people, now)
         self._kept.put(key, people)
 
-    def _write(self, key: ChannelKey, people: ReaderSet, now: datetime) -> None:
+    def _write(self, key: RuledChannel, people: ReaderSet, now: datetime) -> None:
         joined_by = people.joined_by.isoformat() if people.joined_by is not None else None
         self._database.write(
             "INSERT INTO channel_readers (platform, channel_id, rules, people, joined_by, seen_at)"

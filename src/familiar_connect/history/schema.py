@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
+from familiar_connect.history.channel_keys import KEYS_TABLE
 from familiar_connect.history.channel_parents import add_channel_parents
 from familiar_connect.history.channel_readers import READERS_TABLE
 from familiar_connect.history.orders.channel_marks import MARK_TABLES
@@ -486,4 +487,5 @@ MIGRATIONS = (
     Migration("withdrawals", add_withdrawals),
     Migration("channel_parents", add_channel_parents),
     Migration("withdrawn_views", add_withdrawn_views),
+    Migration("channel_keys", _run((KEYS_TABLE,))),
 )

@@ -17,6 +17,7 @@ from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
+from familiar_connect.history.channel_keys import ChannelKeyRows
 from familiar_connect.history.channel_parents import ChannelParentRows
 from familiar_connect.history.channel_readers import ChannelReaderRows
 from familiar_connect.history.channel_stats import ChannelStats
@@ -46,7 +47,7 @@ from familiar_connect.history.types import (
 )
 from familiar_connect.history.watermarks import WatermarkRows
 from familiar_connect.history.withdrawal.quotations import without_old_quotation
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, ChannelKey
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.sqlite import Database
 from familiar_connect.support.text import without_surrogates
@@ -108,6 +109,7 @@ class HistoryStore:
         self.channel_marks = ChannelMarkRows(self.database, self._clock)
         self.channel_readers = ChannelReaderRows(self.database, self._clock)
         self.channel_parents = ChannelParentRows(self.database)
+        self.channel_keys = ChannelKeyRows(self.database)
 
     def close(self) -> None:
         self.database.close()
@@ -460,7 +462,9 @@ class HistoryStore:
 
     def erase_author(self, *, familiar_id: str, author: Author, also: Collection[int] = ()) -> int:
         """Remove what a person said, the words of the turns in *also*, and every summary; how many turns went."""
-        gone = self._authors.erase(familiar_id, author, also)
+        with self.database.transaction():
+            gone = self._authors.erase(familiar_id, author, also)
+            self.channel_keys.forget(ChannelKey(author.platform, author.user_id))
         self._channel_stats.rebuild()
         return gone
 

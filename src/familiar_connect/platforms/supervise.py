@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from familiar_connect.errors import FamiliarError, SetupError
+from familiar_connect.platforms.place_check import check_place_class
 from familiar_connect.platforms.protocols import Platform
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -47,6 +48,8 @@ async def run_with_restarts(
     while True:
         began = clock.monotonic()
         try:
+            for kind in platform.places:
+                check_place_class(kind)
             await platform.run()
             return None
         except SetupError as error:

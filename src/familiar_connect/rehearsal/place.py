@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
+from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.familiar import Familiar
@@ -17,7 +17,6 @@ from familiar_connect.platforms.twitch.place import TwitchMarks
 from familiar_connect.rehearsal.models import TURN
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld
-from familiar_connect.reply.protocols import ReplyTarget
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, printable
 
@@ -26,21 +25,18 @@ LIMITS = {"discord": 2000, "twitch": 500, "terminal": 100_000}
 MAX_SPEAKERS = 30
 
 
-class RehearsalPlace:
+class RehearsalPlace(Place):
     """One place as the familiar meets it."""
-
-    streams = False
 
     def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
         self._readers = readers
         self._world = world
         self._setup = setup
         self._familiar = familiar
-        self.limit = LIMITS[setup.platform]
 
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
+    @property
+    def features(self) -> PlaceFeatures:
+        return PlaceFeatures(limit=LIMITS[self._setup.platform])
 
     async def why_not_writable(self) -> str | None:
         """Never closed. It is asked as a reply begins, so that all that follows is known to belong to that reply."""
@@ -148,6 +144,10 @@ class RehearsalPlace:
 class DiscordRehearsalPlace(RehearsalPlace):
     """A channel of Discord: mentions are spelt as Discord spells them, and a reply may be aimed at a message."""
 
+    @property
+    def features(self) -> PlaceFeatures:
+        return replace(super().features, posts_answers=True)
+
     def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
         return DiscordMarks(users, ())
 
@@ -161,6 +161,10 @@ class DiscordRehearsalPlace(RehearsalPlace):
 
 class TwitchRehearsalPlace(RehearsalPlace):
     """A chat of Twitch: one line at a time."""
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return replace(super().features, posts_answers=True)
 
     def text_marks(self, users: Sequence[ListedUser]) -> TwitchMarks:
         return TwitchMarks(users)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevision
 from familiar_connect.conversation.queue import ReplyQueue
@@ -24,7 +25,6 @@ from familiar_connect.identity import PUBLIC_PLATFORMS, Author
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import GenerationKind
 from familiar_connect.reply.own_turn import alter_of, own_turn_facts
-from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPosts, SpeaksAs
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -61,22 +61,23 @@ class ControlResult:
     """The place has shown the words already."""
 
 
-class ControlPlace:
+class ControlPlace(Place):
     """A place for a reply that is no turn of its own: it shows the chat without *without*, and keeps what is sent.
 
     Where the place streams, what is sent is shown there as it comes; elsewhere the whole of it is shown afterwards.
     """
 
-    streams = True
-
     def __init__(self, door: ControlDoor, *, without: Collection[int] = (), is_draft: bool = False) -> None:
         self._inner = door.place
         self._user = door.speaker.label
         self._without = frozenset(without)
-        self.limit = door.place.limit
-        self.is_shown = door.place.streams and not is_draft
+        self.is_shown = door.place.features.streams and not is_draft
         self._pieces: list[str] = []
         self.notices: list[str] = []
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return PlaceFeatures(limit=self._inner.features.limit, streams=True)
 
     @property
     def text(self) -> str:
@@ -88,7 +89,7 @@ class ControlPlace:
             yield
 
     async def why_not_writable(self) -> str | None:
-        return await self._inner.why_not_writable() if isinstance(self._inner, ChecksWritable) else None
+        return await self._inner.why_not_writable()
 
     async def send(self, text: str) -> None:
         if self.is_shown:
@@ -182,7 +183,7 @@ class ChatControls:
             self._on_change(door.channel_id, turn.id, text)
             await self._correct_memory()
         result = await self._result(turn.id)
-        if turn.role == "assistant" and isinstance(door.place, RewritesPosts):
+        if turn.role == "assistant" and door.place.features.rewrites:
             await self.show(door, result.turn)
         return result
 
@@ -206,7 +207,7 @@ class ChatControls:
         for turn in gone:
             self._on_change(channel_id, turn.id, None)
         await self._correct_memory()
-        if isinstance(door.place, RewritesPosts):
+        if door.place.features.rewrites:
             for turn in gone:
                 if turn.role == "assistant":
                     await self._rewrite(door.place, turn, "")
@@ -216,20 +217,20 @@ class ChatControls:
 
     async def show(self, door: ControlDoor, turn: HistoryTurn) -> None:
         """Let the place show a reply as it reads now: in the messages it stands in, else anew."""
-        if isinstance(door.place, RewritesPosts):
+        if door.place.features.rewrites:
             await self._rewrite(door.place, turn, turn.display_text)
         else:
             await door.place.send(turn.display_text)
 
-    async def _rewrite(self, place: RewritesPosts, turn: HistoryTurn, text: str) -> None:
+    async def _rewrite(self, place: Place, turn: HistoryTurn, text: str) -> None:
         """Let the messages a reply stands in read *text*; while that is done, none is known to be the reply's."""
         stored = self._message(turn, "history")
         ids = [piece.message_id for piece in stored.pieces] or [each for each in [turn.platform_message_id] if each]
         await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), turn.facts))
         persona = alter_of(turn.facts)
-        if persona is not None and isinstance(place, SpeaksAs):
+        if persona is not None:
             spoken = place.speak_as(persona)
-            place = spoken if isinstance(spoken, RewritesPosts) else place
+            place = spoken if spoken.features.rewrites else place
         pieces = await place.rewrite(ids, text)
         if pieces:
             facts = own_turn_facts(pieces, turn.facts)

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from familiar_connect.chat.place import Place
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
-from familiar_connect.reply.protocols import Delivery, Speaks, TakesPlan
 from familiar_connect.support.aio import closing_stream
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class TextDeliveryRegistry:
 
 async def deliver(
     reply: str | AsyncIterable[str],
-    place: Delivery,
+    place: Place,
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker | None = None,
     *,
@@ -111,21 +111,21 @@ async def deliver(
     When it *insists*, a newer message ends it only after its first piece; the platform does not stream then.
     """
     tracker = tracker or TextDeliveryTracker(channel_id=0)
+    limit = place.features.limit
     if not isinstance(reply, str):
         await _send_stream(reply, place, tracker, sleep)
         return
-    if place.streams:
+    if place.features.streams:
         await _send_stream(_one_piece(reply), place, tracker, sleep)
         return
     if not insists:
         start_tracking(tracker)
     pieces = (
-        split_reply_into_chunks(reply, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=place.limit)
+        split_reply_into_chunks(reply, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=limit)
         if pacing.enabled
-        else pack_reply(reply, limit=place.limit)
+        else pack_reply(reply, limit=limit)
     )
-    if isinstance(place, TakesPlan):
-        await place.plan(pieces)
+    await place.plan(pieces)
     if pacing.enabled:
         await _type_out(pieces, place, pacing, tracker, sleep)
     else:
@@ -133,13 +133,13 @@ async def deliver(
             await _send(piece, place, tracker, sleep)
 
 
-async def speak(reply: str | AsyncIterable[str], place: Speaks, tracker: TextDeliveryTracker) -> None:
+async def speak(reply: str | AsyncIterable[str], place: Place, tracker: TextDeliveryTracker) -> None:
     """Have *reply* spoken; what was heard of it counts as sent."""
     start_tracking(tracker)
     await place.speak(_one_piece(reply) if isinstance(reply, str) else reply, tracker.mark_sent)
 
 
-async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
+async def _send_stream(pieces: AsyncIterable[str], place: Place, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
     """Hand each piece on as it comes. Until the first is there, the reply is still being written."""
     async with closing_stream(pieces) as stream:
         async for piece in stream:
@@ -150,7 +150,7 @@ async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: Tex
 
 async def _type_out(
     pieces: Sequence[str],
-    place: Delivery,
+    place: Place,
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker,
     sleep: Sleep,
@@ -171,7 +171,7 @@ def start_tracking(tracker: TextDeliveryTracker) -> None:
     tracker.start(task)
 
 
-async def _send(piece: str, place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
+async def _send(piece: str, place: Place, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
     task = asyncio.current_task()
 
     async def out() -> None:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterable, Coroutine
 from typing import Any
 
+from familiar_connect.chat.place import Place
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver, speak
 from familiar_connect.reply.live_edit import deliver_with_edits
-from familiar_connect.reply.protocols import Delivery, Editable, Place, Speaks
 from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -39,12 +39,12 @@ class DeliveryTasks:
 
     def takes_pieces(self, place: Place) -> bool:
         """Whether *place* is given a reply while it is still being written."""
-        return place.streams or (self._edits_live and isinstance(place, Editable))
+        return place.features.streams or (self._edits_live and place.features.edits)
 
     async def deliver(
         self,
         reply: str | AsyncIterable[str],
-        place: Delivery,
+        place: Place,
         pacing: TypingSimulationConfig,
         tracker: TextDeliveryTracker,
         *,
@@ -52,9 +52,9 @@ class DeliveryTasks:
     ) -> None:
         """Send *reply* out; ended from outside, it ends its task and waits for it."""
         work: Coroutine[Any, Any, None]
-        if isinstance(place, Speaks):
+        if place.features.speaks:
             work = speak(reply, place, tracker)
-        elif not isinstance(reply, str) and not place.streams and isinstance(place, Editable):
+        elif not isinstance(reply, str) and not place.features.streams and place.features.edits:
             work = deliver_with_edits(reply, place, tracker, clock=self._clock, sleep=self._sleep)
         else:
             work = deliver(reply, place, pacing, tracker, sleep=self._sleep, insists=insists)

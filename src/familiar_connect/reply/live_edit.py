@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable
-from typing import Protocol
 
+from familiar_connect.chat.place import Place
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import Sleep, TextDeliveryTracker, send_with_retry, start_tracking
-from familiar_connect.reply.protocols import Delivery, Editable
 from familiar_connect.support.clock import Clock
-
-
-class EditablePlace(Delivery, Editable, Protocol):
-    """A place where a message can be sent and changed."""
 
 
 async def deliver_with_edits(
     pieces: AsyncIterable[str],
-    place: EditablePlace,
+    place: Place,
     tracker: TextDeliveryTracker,
     *,
     clock: Clock,
@@ -36,7 +31,7 @@ async def deliver_with_edits(
             continue
         if not tracker.is_active():
             start_tracking(tracker)
-        if shown_at is None or clock.monotonic() - shown_at >= place.edit_interval_s:
+        if shown_at is None or clock.monotonic() - shown_at >= place.features.edit_interval_s:
             await grown.show()
             shown_at = clock.monotonic()
     await grown.show()
@@ -45,7 +40,7 @@ async def deliver_with_edits(
 class _LiveMessages:
     """The messages of one reply and what each reads."""
 
-    def __init__(self, place: EditablePlace, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
+    def __init__(self, place: Place, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
         self._place = place
         self._tracker = tracker
         self._sleep = sleep
@@ -63,7 +58,7 @@ class _LiveMessages:
 
     async def show(self) -> None:
         """Let the messages read what there is; all but the last are full then and stay as they are."""
-        pieces = pack_reply(self._growing, limit=self._place.limit)
+        pieces = pack_reply(self._growing, limit=self._place.features.limit)
         for full in pieces[:-1]:
             await self._put(full)
             self._posted, self._reads = None, ""

@@ -28,10 +28,12 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from familiar_connect.chat.message_parts import MessagePiece
+from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows, PieceState
@@ -40,14 +42,6 @@ from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.reply.deliver import Sleep, send_with_retry
 from familiar_connect.reply.own_turn import alter_of, own_turn_facts
-from familiar_connect.reply.protocols import (
-    PostedMessage,
-    PostsAnswers,
-    PostsOnce,
-    ReplyTarget,
-    SpeaksAs,
-    TellsAsker,
-)
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -57,17 +51,13 @@ FRESH_S = 900.0
 MAY_BE_MISSING = "I was stopped while I answered you. If you see no answer here, please ask again."
 CUT_OFF = "I was stopped in the middle of answering you, and too much time has passed to go on. Ask again if you like."
 
-OutboxPlace: TypeAlias = PostsOnce | PostsAnswers
-"""A place that a reply goes out at by the outbox."""
 T = TypeVar("T")
 
 
-class OutgoingReply:
+class OutgoingReply(Place):
     """A place that writes each piece of one reply down before it posts it."""
 
-    streams = False
-
-    def __init__(self, rows: OutboxRows, familiar_id: str, reply: OutboxReply, place: OutboxPlace) -> None:
+    def __init__(self, rows: OutboxRows, familiar_id: str, reply: OutboxReply, place: Place) -> None:
         self._rows = rows
         self._familiar_id = familiar_id
         self.reply = reply
@@ -78,8 +68,20 @@ class OutgoingReply:
         self._posted: list[PostedMessage] = []
         self._target: Callable[[], ReplyTarget | None] = lambda: None
         self._decode: Callable[[str], str] = str
-        self.limit = place.limit
-        self.edit_interval_s = place.edit_interval_s if isinstance(place, PostsOnce) else 0.0
+        there = place.features
+        self._features = PlaceFeatures(
+            limit=there.limit, edits=there.edits and there.posts_once, edit_interval_s=there.edit_interval_s
+        )
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return self._features
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return await self._place.recent(limit)
+
+    async def scene(self) -> Scene:
+        return await self._place.scene()
 
     def address(self, target: Callable[[], ReplyTarget | None], decode: Callable[[str], str]) -> None:
         """Say what the first piece answers, asked when it is posted, and how what is posted reads in the history."""
@@ -127,7 +129,6 @@ class OutgoingReply:
         return posted.handle
 
     async def edit(self, posted: object, text: str) -> None:
-        assert isinstance(self._place, PostsOnce), "only what can be looked up again is edited"
         await self._place.edit(posted, text)
         self._posted = [replace(each, text=text) if each.handle is posted else each for each in self._posted]
 
@@ -139,7 +140,7 @@ class OutgoingReply:
     @property
     def doubtful(self) -> Collection[int]:
         """Rows of which nobody knows whether they arrived, and which can be looked up."""
-        return tuple(self._doubtful) if isinstance(self._place, PostsOnce) else ()
+        return tuple(self._doubtful) if self._place.features.posts_once else ()
 
 
 class ReplyOutbox:
@@ -163,7 +164,7 @@ class ReplyOutbox:
 
     def begin(
         self,
-        place: OutboxPlace,
+        place: Place,
         *,
         channel_id: int,
         guild_id: int | None,
@@ -184,17 +185,17 @@ class ReplyOutbox:
         )
         return OutgoingReply(self._rows, self._familiar_id, reply, place)
 
-    async def recover(self, channel_id: int, place: OutboxPlace) -> None:
+    async def recover(self, channel_id: int, place: Place) -> None:
         """Finish what an earlier run left in a channel. `DeliveryError`: not now; what is left stays for later."""
         usual = place
         for reply, pieces in await off_loop(self._rows.leftovers, self._familiar_id, channel_id):
             place, persona = usual, alter_of(reply.facts)
-            if persona is not None and isinstance(usual, SpeaksAs):
+            if persona is not None:
                 spoken = usual.speak_as(persona)
-                place = spoken if isinstance(spoken, PostsOnce) else usual
+                place = spoken if spoken.features.posts_once else usual
             arrived = await self._find_arrived(reply, pieces, place)
             rest = _not_posted(pieces, arrived)
-            is_unsure = not isinstance(place, PostsOnce) and _has_doubt(pieces)
+            is_unsure = not place.features.posts_once and _has_doubt(pieces)
             is_cut = bool(arrived and rest) and not self._is_fresh(reply)
             if self._is_fresh(reply):
                 await self._post_rest(reply, rest, place, arrived)
@@ -209,7 +210,7 @@ class ReplyOutbox:
             )
 
     async def _post_rest(
-        self, reply: OutboxReply, rest: Sequence[OutboxPiece], place: OutboxPlace, arrived: dict[int, PostedMessage]
+        self, reply: OutboxReply, rest: Sequence[OutboxPiece], place: Place, arrived: dict[int, PostedMessage]
     ) -> None:
         """Post what was not posted, each piece noted in *arrived* and written down."""
         for piece in rest:
@@ -224,10 +225,10 @@ class ReplyOutbox:
                 arrived[piece.id] = posted
                 await _mark_posted(self._rows, piece, posted)
 
-    async def _tell(self, reply: OutboxReply, place: OutboxPlace, sentence: str) -> bool:
+    async def _tell(self, reply: OutboxReply, place: Place, sentence: str) -> bool:
         """Tell who asked what became of their answer; False: nobody asked, or there is no way to tell them."""
         asked = await off_loop(self._asked, reply)
-        if asked is None or not isinstance(place, TellsAsker):
+        if asked is None or not place.features.tells_asker:
             return False
         try:
             await self._insist(partial(place.tell_asker, asked, sentence))
@@ -244,10 +245,10 @@ class ReplyOutbox:
         return next((each for each in reversed(messages) if each is not None), None)
 
     async def _find_arrived(
-        self, reply: OutboxReply, pieces: Sequence[OutboxPiece], place: OutboxPlace
+        self, reply: OutboxReply, pieces: Sequence[OutboxPiece], place: Place
     ) -> dict[int, PostedMessage]:
         """The pieces that stand in the channel, by their numbers; that they do is written down."""
-        if not isinstance(place, PostsOnce):
+        if not place.features.posts_once:
             return find_posted(pieces, [], set())
         known = await off_loop(self._rows.platform_message_ids, self._familiar_id, reply.channel_id)
         after = await off_loop(self._newest_answered, reply)
@@ -294,9 +295,9 @@ class ReplyOutbox:
         ids = [turn.platform_message_id for turn in turns if turn is not None and turn.platform_message_id]
         return max((each for each in ids if each.isdigit()), key=int, default=None)
 
-    def _target_of(self, reply: OutboxReply, place: OutboxPlace) -> ReplyTarget | None:
+    def _target_of(self, reply: OutboxReply, place: Place) -> ReplyTarget | None:
         """What a late reply is shown as the answer to; a chat that cannot be looked back at has moved on since."""
-        if not isinstance(place, PostsOnce):
+        if not place.features.posts_once:
             asked = self._asked(reply)
             named = asked.message_id if asked is not None else None
             return ReplyTarget(message_id=named, newest_id=named, is_aimed=True) if named else None
@@ -349,13 +350,13 @@ def _has_doubt(pieces: Sequence[OutboxPiece]) -> bool:
 
 
 async def post_piece(
-    rows: OutboxRows, place: OutboxPlace, piece: OutboxPiece, target: ReplyTarget | None
+    rows: OutboxRows, place: Place, piece: OutboxPiece, target: ReplyTarget | None
 ) -> PostedMessage | None:
     """Post one piece; None: there was nothing in it to post.
 
     Where nobody can look whether it arrived, that it was tried is on disk before.
     """
-    if isinstance(place, PostsOnce):
+    if place.features.posts_once:
         return await place.post_once(piece.text, piece.nonce, target=target)
     await off_loop(rows.mark_doubtful, piece.id)
     message_id = await place.post_answer(piece.text, target=target)

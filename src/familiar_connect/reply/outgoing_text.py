@@ -10,17 +10,10 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 
 from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.place import Place, ReplyTarget, TextMarks
 from familiar_connect.context.types import Prompt
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.identity import Author
-from familiar_connect.reply.protocols import (
-    Place,
-    PostsAnswers,
-    PostsOnce,
-    ReplyTarget,
-    TextMarks,
-    WritesMarks,
-)
 from familiar_connect.support.aio import closing_stream
 
 _AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*")
@@ -46,9 +39,8 @@ class OutgoingText:
 
     def prepare(self, prompt: Prompt) -> None:
         """Learn what the model was told: whom it may mention, and which handles stand for which message."""
-        if isinstance(self._place, WritesMarks):
-            self._marks = self._place.text_marks(next((item.users for item in prompt.items if item.users), ()))
-        if isinstance(self._place, PostsOnce | PostsAnswers):
+        self._marks = self._place.text_marks(next((item.users for item in prompt.items if item.users), ()))
+        if self._place.features.posts_once or self._place.features.posts_answers:
             self._ids = prompt.message_ids
 
     def target(self) -> ReplyTarget | None:

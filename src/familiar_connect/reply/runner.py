@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
@@ -28,16 +29,6 @@ from familiar_connect.reply.failures import full_reason, room_reason, short_reas
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
-from familiar_connect.reply.protocols import (
-    ChecksWritable,
-    Delivery,
-    FollowsReplies,
-    Place,
-    PostsAnswers,
-    PostsOnce,
-    Speaks,
-    SpeaksAs,
-)
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
@@ -105,7 +96,7 @@ class ReplyRunner:
 
         A reply that was made for fewer people than can read the place by now is made again.
         """
-        with place.follow_reply(exchange) if isinstance(place, FollowsReplies) else nullcontext():
+        with place.follow_reply(exchange):
             for left in reversed(range(MAX_REMADE)):
                 outcome = await self._respond(exchange, place, may_be_remade=left > 0)
                 if outcome is None or outcome.error != READERS_CHANGED:
@@ -114,14 +105,14 @@ class ReplyRunner:
             return outcome
 
     async def _respond(self, exchange: Exchange, place: Place, *, may_be_remade: bool) -> ReplyOutcome | None:
-        if exchange.asked.alter is not None and isinstance(place, SpeaksAs):
+        if exchange.asked.alter is not None:
             place = place.speak_as(exchange.asked.alter)
         try:
             setup = await self._turns.channel_setup(exchange.channel_id, is_voice=exchange.is_voice)
         except ConfigError as broken:
             await self.report_failure(exchange, place, broken)
             return None
-        if isinstance(place, ChecksWritable) and (reason := await place.why_not_writable()) is not None:
+        if (reason := await place.why_not_writable()) is not None:
             await self._report_undelivered(exchange, reason)
             return None
         channel = setup.channel
@@ -139,10 +130,9 @@ class ReplyRunner:
         kept: KeptReply | None = None
         try:
             with self._pause_background():
-                reach = outgoing or place
                 check = partial(self._check_readers, request, exchange, place)
                 kept = await self._answer(
-                    request, channel, place, reach, tracker, seen, text, check, insists=exchange.was_cut
+                    request, channel, place, outgoing, tracker, seen, text, check, insists=exchange.was_cut
                 )
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
@@ -183,7 +173,7 @@ class ReplyRunner:
         request: ContextRequest,
         channel: ChannelConfig,
         place: Place,
-        reach: Delivery,
+        outgoing: OutgoingReply | None,
         tracker: TextDeliveryTracker,
         seen: OpenTurn,
         text: OutgoingText,
@@ -195,6 +185,7 @@ class ReplyRunner:
 
         Where scripts have it kept or shown otherwise than it was written, what is kept.
         """
+        reach: Place = outgoing or place
         pipeline = await off_loop(self._pipeline_for, channel, request, place)
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
@@ -220,8 +211,8 @@ class ReplyRunner:
         await check()
         words = reply.text if reply.words is None else reply.words
         kept = None if shown == reply.text == words else KeptReply(words, reply.text if shown != reply.text else None)
-        if kept is not None and isinstance(reach, OutgoingReply):
-            reach.keep_words(kept.words, kept.view)
+        if kept is not None and outgoing is not None:
+            outgoing.keep_words(kept.words, kept.view)
         await self._deliver(text.encode_whole(shown), reach, channel, tracker, seen.trace, insists=insists)
         await self._keep_state(request, reply)
         return kept
@@ -242,7 +233,7 @@ class ReplyRunner:
     async def _deliver(
         self,
         reply: str | AsyncIterable[str],
-        place: Delivery,
+        place: Place,
         channel: ChannelConfig,
         tracker: TextDeliveryTracker,
         trace: TraceBuilder,
@@ -256,7 +247,7 @@ class ReplyRunner:
         self, turn: Turn, channel: ChannelConfig, place: Place, text: OutgoingText
     ) -> OutgoingReply | None:
         """The reply's way out: by the outbox where the place tells what it posted; None: by the place alone."""
-        if self._outbox is None or not isinstance(place, PostsOnce | PostsAnswers):
+        if self._outbox is None or not (place.features.posts_once or place.features.posts_answers):
             return None
         outgoing = await off_loop(
             self._outbox.begin,
@@ -322,7 +313,7 @@ async def _after(check: Callable[[], Awaitable[None]], pieces: AsyncIterable[str
 
 def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:
     """What really went out: streamed pieces as one text, sent pieces as paragraphs."""
-    return ("" if place.streams else "\n\n").join(tracker.sent_chunks).strip()
+    return ("" if place.features.streams else "\n\n").join(tracker.sent_chunks).strip()
 
 
 def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
@@ -347,7 +338,7 @@ def may_hold_back(processor: PostProcessor, place: Place) -> bool:
 
     Where replies are spoken, each sentence is made speakable by itself.
     """
-    is_done_there = processor.id == SpokenTextPostProcessor.id and isinstance(place, Speaks)
+    is_done_there = processor.id == SpokenTextPostProcessor.id and place.features.speaks
     return may_rewrite(processor) and not is_done_there
 
 

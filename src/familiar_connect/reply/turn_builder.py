@@ -12,7 +12,8 @@ from familiar_connect.audience import Readers
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.annotate.transcripts import TranscriptCache
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.scene import Scene, Surroundings
+from familiar_connect.chat.place import Surroundings
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.chat.window import MOST_FETCHED
@@ -30,7 +31,6 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.llm.types import capabilities_of
 from familiar_connect.presets.story.types import Story
-from familiar_connect.reply.protocols import TellsStory
 from familiar_connect.reply.request import to_request, with_model_limits
 from familiar_connect.reply.turn_inputs import TurnInputs
 from familiar_connect.reply.turn_scene import scene_for_turn, with_place_settings
@@ -132,8 +132,7 @@ class TurnBuilder:
             now=self._clock.now(),
             is_owner=self._readers.is_owner,
         )
-        if isinstance(place, TellsStory):
-            setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
+        setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
         seen = scene_for_turn(turn, scene, self._readers.privacy)
         request = self._request(turn, setup, here, scene=seen, seed=seed)
         return turn, replace(request, interruption_context=exchange.interruption_context)

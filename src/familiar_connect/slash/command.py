@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
-from familiar_connect.reply.protocols import Place
 from familiar_connect.support.word_wrap import ENDLESS
 
 

@@ -14,7 +14,6 @@ from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
-from familiar_connect.reply.protocols import RewritesPosts
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.readers import note_readers
 from familiar_connect.support.aio import off_loop
@@ -98,7 +97,7 @@ async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 def _standing(door: ControlDoor) -> str:
     """What /undo cannot take out of a place that others read."""
-    return "What people wrote still stands" if isinstance(door.place, RewritesPosts) else "All of it still stands"
+    return "What people wrote still stands" if door.place.features.rewrites else "All of it still stands"
 
 
 async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:

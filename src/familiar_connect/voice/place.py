@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.types import Exchange
@@ -16,11 +17,10 @@ from familiar_connect.voice.speech import SpokenReply
 PIECE_LIMIT = 100_000
 
 
-class VoicePlace:
+class VoicePlace(Place):
     """Speaks replies through a synthesiser; notices are shown, never spoken."""
 
-    streams = True
-    limit = PIECE_LIMIT
+    features = PlaceFeatures(limit=PIECE_LIMIT, streams=True, speaks=True)
 
     def __init__(
         self,
@@ -76,10 +76,6 @@ class VoicePlace:
         """What was heard of the familiar since this was asked last."""
         heard, self._heard = "".join(self._heard).strip(), []
         return heard
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield
 
     async def speak(self, pieces: AsyncIterable[str], on_heard: Callable[[str], None]) -> None:
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Collection
 from uuid import uuid4
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.intake import Intake
-from familiar_connect.reply.protocols import Place
 from familiar_connect.support.aio import BackgroundTasks
 
 

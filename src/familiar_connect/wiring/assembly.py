@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.annotate.transcripts import TranscriptCache, transcribe_fetched
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.protocols import Transcriber
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
@@ -35,7 +36,6 @@ from familiar_connect.memory.withdrawal.copies import copy_keepers
 from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.prompt_prefix import PrefixMeter
 from familiar_connect.observe.spending import SpendingStore
-from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock

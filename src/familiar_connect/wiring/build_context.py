@@ -12,6 +12,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.message_parts import Sticker
+from familiar_connect.chat.place import Place
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.types import PromptOrder, is_step_on
 from familiar_connect.context.generation.media_cache import MediaCache
@@ -48,7 +49,6 @@ from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.regex_turn import rewrites_reply
 from familiar_connect.presets.types import RegexScript
-from familiar_connect.reply.protocols import Place, SendsStickers
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.toolbox import Toolbox
@@ -228,11 +228,10 @@ class PipelineFactory:
 
 def tools_for_place(toolbox: Toolbox, place: Place | None) -> ToolsFor:
     """What the model may do in a reply at *place*: stickers where it takes them."""
-    if not isinstance(place, SendsStickers):
+    if place is None or not place.features.stickers:
         return toolbox.for_turn
-    sends = place
 
     async def send(sticker: Sticker) -> None:
-        await sends.send_sticker(sticker.name)
+        await place.send_sticker(sticker.name)
 
     return lambda request: toolbox.for_turn(request, send_sticker=send)

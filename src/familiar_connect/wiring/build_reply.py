@@ -11,6 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.annotate.transcripts import TranscriptCache
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage, TurnSettings
 from familiar_connect.chat.window import grow_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
@@ -52,7 +53,6 @@ from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.orders.dialogue_marks import DialogueMarks
 from familiar_connect.reply.orders.reminder_timer import RemindersTold, ReminderTimer
 from familiar_connect.reply.outbox import ReplyOutbox
-from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.turn_builder import TurnBuilder

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.chat.place import Place
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.platforms.terminal.line_input import MAX_HISTORY_BYTES, PipeReader, prepare_history_file
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.reply.protocols import Place
 from familiar_connect.support.simulated_time import SimulatedLoop, run_simulated
 from familiar_connect.support.text import printable
 from tests.fakes.scripted_familiar import ANA

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage
-from familiar_connect.chat.scene import MessageLookup
+from familiar_connect.chat.place import Surroundings
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
 
@@ -29,12 +29,10 @@ Reactors = dict[tuple[str, str], tuple[Author, ...]]
 
 
 async def with_references(
-    messages: Sequence[InboundMessage], surroundings: object, *, reactions: bool = True
+    messages: Sequence[InboundMessage], surroundings: Surroundings, *, reactions: bool = True
 ) -> list[InboundMessage]:
     """*messages* with their references filled in as far as possible."""
     found = _from_hand(messages)
-    if not isinstance(surroundings, MessageLookup):
-        return found
     async with asyncio.TaskGroup() as group:
         replies = group.create_task(_replies(found, surroundings), name="replies")
         reactors = group.create_task(_reactors(found if reactions else (), surroundings), name="reactors")
@@ -67,7 +65,7 @@ def reference_to(message: InboundMessage) -> ReferencedMessage:
     )
 
 
-async def _replies(messages: Sequence[InboundMessage], surroundings: MessageLookup) -> dict[str, ReferencedMessage]:
+async def _replies(messages: Sequence[InboundMessage], surroundings: Surroundings) -> dict[str, ReferencedMessage]:
     wanted: dict[str, None] = {}
     for message in reversed(messages):
         if message.reply_to is not None and message.reply_to.author is None:
@@ -90,7 +88,7 @@ async def _replies(messages: Sequence[InboundMessage], surroundings: MessageLook
     return found
 
 
-async def _reactors(messages: Sequence[InboundMessage], surroundings: MessageLookup) -> Reactors:
+async def _reactors(messages: Sequence[InboundMessage], surroundings: Surroundings) -> Reactors:
     wanted = [
         (message.message_id, reaction.label)
         for message in reversed(messages)
@@ -103,9 +101,12 @@ async def _reactors(messages: Sequence[InboundMessage], surroundings: MessageLoo
     async def fetch(message_id: str, label: str) -> None:
         try:
             async with asyncio.timeout(TIME_LIMIT_S):
-                found[message_id, label] = tuple(await surroundings.reactors(message_id, label, REACTORS_ASKED))
+                people = await surroundings.reactors(message_id, label, REACTORS_ASKED)
         except Exception as error:  # isolation: then only the count is shown
             logger.warning("reactions not looked up", extra={"error": type(error).__name__})
+            return
+        if people is not None:
+            found[message_id, label] = tuple(people)
 
     async with asyncio.TaskGroup() as group:
         for message_id, label in wanted[:MOST_REACTION_FETCHES]:

@@ -40,7 +40,7 @@ from familiar_connect.platforms.discord.errors import delivery_error, translate_
 from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.past_reader import PastReader
 from familiar_connect.platforms.discord.people import author_of, learn_recipient
-from familiar_connect.platforms.discord.place import DiscordPlace
+from familiar_connect.platforms.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.platforms.discord.scene import SceneCache
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
 from familiar_connect.platforms.discord.voice.parts import VoiceParts
@@ -91,6 +91,7 @@ class DiscordPlatform:
     """One bot account, every server it is on."""
 
     id = "discord"
+    places = (DiscordPlace, AlterPlace)
 
     def __init__(
         self,

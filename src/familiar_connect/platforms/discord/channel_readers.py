@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from familiar_connect.audience import AudienceKind, ChannelKey
+from familiar_connect.audience import AudienceKind, RuledChannel
 from familiar_connect.chat.scene import Scene
 from familiar_connect.history.channel_parents import Parents
 from familiar_connect.history.channel_readers import ReaderSet
@@ -104,7 +104,7 @@ class ChannelReaders:
         self._familiar_id = familiar_id
         self._servers: dict[int, _Server] = {}
         self._said: LruCache[int, str] = LruCache(MAX_MESSAGES_NOTED)
-        self._noted: LruCache[ChannelKey, tuple[int, int]] = LruCache(MAX_KEYS)
+        self._noted: LruCache[RuledChannel, tuple[int, int]] = LruCache(MAX_KEYS)
 
     # What has changed
 
@@ -339,7 +339,7 @@ class ChannelReaders:
         if rules.is_age_restricted:
             writers = await off_loop(self._writers, [channel.id])
             sure &= index.set_of(writers.get(channel.id, ()))
-        key, now = ChannelKey(PLATFORM, channel.id, rules.fingerprint), (index.version, sure)
+        key, now = RuledChannel(PLATFORM, channel.id, rules.fingerprint), (index.version, sure)
         if self._noted.get(key) == now:
             return
         snapshot, others = index.snapshot(), index.humans & ~sure
@@ -350,7 +350,7 @@ class ChannelReaders:
 
     # What may be told to them
 
-    async def _channels_told(self, here: _Here, client: Any) -> frozenset[ChannelKey]:
+    async def _channels_told(self, here: _Here, client: Any) -> frozenset[RuledChannel]:
         """The hidden channels, under their rules of some time, whose readers of then include everybody *here*."""
         if here.everyone is None and here.direct is None and here.rules is None:
             return frozenset()
@@ -361,8 +361,8 @@ class ChannelReaders:
         }
         restricted = [each.id for each in channels.values() if each is not None and self._is_age_restricted(each)]
         writers = await off_loop(self._writers, restricted) if restricted else {}
-        told: set[ChannelKey] = set()
-        doubtful: list[tuple[ChannelKey, int | tuple[ServerMember, ...]]] = []
+        told: set[RuledChannel] = set()
+        doubtful: list[tuple[RuledChannel, int | tuple[ServerMember, ...]]] = []
         pause = LoopBreak()
         for key, channel in channels.items():
             await pause.when_due()
@@ -421,7 +421,7 @@ class ChannelReaders:
 
     # Off the loop
 
-    def _stored_keys(self) -> tuple[list[ChannelKey], Parents]:
+    def _stored_keys(self) -> tuple[list[RuledChannel], Parents]:
         """The hidden channels, and of which channel each is a thread."""
         found = [each.channel_key for each in self._history.audiences(familiar_id=self._familiar_id)]
         keys = dict.fromkeys(key for key in found if key is not None and key.platform == PLATFORM and key.rules)
@@ -443,11 +443,11 @@ class ChannelReaders:
 
     def _were_there(
         self,
-        doubtful: Sequence[tuple[ChannelKey, int | tuple[ServerMember, ...]]],
+        doubtful: Sequence[tuple[RuledChannel, int | tuple[ServerMember, ...]]],
         snapshot: Sequence[ServerMember | None],
-    ) -> set[ChannelKey]:
+    ) -> set[RuledChannel]:
         """The channels that everybody left over could read all the time they had these rules."""
-        found: set[ChannelKey] = set()
+        found: set[RuledChannel] = set()
         for key, left in doubtful:
             people = self._history.channel_readers.get(key)
             if people is None or (isinstance(left, int) and _is_too_many(left, people)):

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from familiar_connect.chat.message_parts import MessagePiece, Reaction, ReferencedMessage
+from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import DeliveryError
@@ -32,7 +33,6 @@ from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_
 from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
-from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
@@ -51,12 +51,19 @@ MAX_OWN_POSTS = 500
 """Messages looked through for a reply of ours, from the question on."""
 
 
-class DiscordPlace:
+class DiscordPlace(Place):
     """A channel, thread or direct conversation."""
 
-    streams = False
-    limit = LIMIT
-    edit_interval_s = EDIT_INTERVAL_S
+    features = PlaceFeatures(
+        limit=LIMIT,
+        edits=True,
+        edit_interval_s=EDIT_INTERVAL_S,
+        posts_once=True,
+        keeps_owed=True,
+        tells_asker=True,
+        rewrites=True,
+        stickers=True,
+    )
 
     def __init__(
         self,
@@ -207,7 +214,7 @@ class DiscordPlace:
     async def rewrite(self, message_ids: Sequence[str], text: str) -> list[MessagePiece]:
         """Let messages of ours read *text*: each is changed, those too many are deleted, what is too long is posted."""
         marks = self.text_marks(())
-        pieces = pack_reply(marks.encode(text), limit=self.limit)
+        pieces = pack_reply(marks.encode(text), limit=LIMIT)
         shown = []
         for number, message_id in enumerate(message_ids):
             try:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.familiar import Familiar
@@ -16,7 +17,6 @@ from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
 from familiar_connect.platforms.discord.voice.control import voice_control
 from familiar_connect.platforms.discord.voice.sessions import VoiceSessions
-from familiar_connect.reply.protocols import Place
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
 from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
 from familiar_connect.support.text import truncate_chars

@@ -21,6 +21,7 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
+from familiar_connect.platforms.place_check import check_place_class
 from familiar_connect.platforms.terminal.help import help_text, hint_for
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, unseen_typing
 from familiar_connect.platforms.terminal.own_name import OwnName
@@ -89,6 +90,7 @@ class TerminalPlatform:
 
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
+        check_place_class(type(self._place))
         try:
             with self._signals(), self._reachable_owner(), unseen_typing(sys.stdin):
                 await self._tell_unanswered()

@@ -28,7 +28,7 @@ PLATFORM = "terminal"
 class GroupPlace(TerminalPlace):
     """The terminal as one familiar of a group meets it: it knows who else is there, and signs what it prints."""
 
-    keeps_owed = False
+    features = replace(TerminalPlace.features, keeps_owed=False)
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
@@ -18,12 +19,10 @@ CHANNEL_ID = 1
 PIECE_LIMIT = 100_000
 
 
-class TerminalPlace:
+class TerminalPlace(Place):
     """Prints pieces as they come, the familiar's name before the first."""
 
-    streams = True
-    limit = PIECE_LIMIT
-    keeps_owed = True
+    features = PlaceFeatures(limit=PIECE_LIMIT, streams=True, keeps_owed=True)
 
     def __init__(
         self, screen: Screen, name: str, listener: Author, recent: StoredMessages, busy_with: Callable[[], str]

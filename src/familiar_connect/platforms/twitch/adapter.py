@@ -46,6 +46,7 @@ class TwitchPlatform:
     """One channel."""
 
     id = "twitch"
+    places = (TwitchPlace,)
 
     def __init__(
         self,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.twitch.account import TwitchUser
-from familiar_connect.reply.protocols import Place
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.support.lru import LruCache

@@ -6,14 +6,13 @@ The chat moves fast: an answer that others have spoken before is shown as the re
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.reply.protocols import ReplyTarget
 from familiar_connect.support.names import fold_name
 from familiar_connect.support.text import one_line
 
@@ -41,17 +40,18 @@ class TwitchMarks:
     def decode(self, text: str) -> str:
         return text
 
+    def mention(self, user_id: str) -> str:
+        return ""  # Twitch pings by name, and a number tells none
+
     def _mention(self, found: re.Match[str]) -> str:
         name = found[1].strip()
         return f"@{name}" if fold_name(name) in self._names else name
 
 
-class TwitchPlace:
+class TwitchPlace(Place):
     """Lines go out as Twitch shows them: in one line, at most 500 characters."""
 
-    streams = False
-    limit = MESSAGE_LIMIT
-    keeps_owed = True
+    features = PlaceFeatures(limit=MESSAGE_LIMIT, posts_answers=True, keeps_owed=True, tells_asker=True)
 
     def __init__(
         self,
@@ -70,10 +70,6 @@ class TwitchPlace:
     def note_message(self, message_id: str | None) -> None:
         """Somebody else's line is the newest of the chat now."""
         self._newest_id = message_id
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        yield  # Twitch shows nobody typing
 
     def text_marks(self, users: Sequence[ListedUser]) -> TwitchMarks:
         return TwitchMarks(users)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from familiar_connect.chat.message_parts import MessagePiece
+from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
@@ -17,12 +18,10 @@ CHANNEL_NAME = "terminal"
 """The chats are the terminal's, so a prompt is the same whichever door the words came through."""
 
 
-class WebPlace:
+class WebPlace(Place):
     """Hands pieces to the pages that show the chat."""
 
-    streams = True
-    limit = PIECE_LIMIT
-    keeps_owed = True
+    features = PlaceFeatures(limit=PIECE_LIMIT, streams=True, keeps_owed=True, rewrites=True)
 
     def __init__(
         self,

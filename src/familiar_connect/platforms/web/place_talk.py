@@ -12,6 +12,7 @@ from functools import partial
 from uuid import uuid4
 
 from familiar_connect.chat.message_parts import MessagePiece
+from familiar_connect.chat.place import Place
 from familiar_connect.errors import DeliveryError, FamiliarError, HistoryError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.outbox import NONCE_CHARS
@@ -23,7 +24,6 @@ from familiar_connect.reply.chat_controls import NOTHING_SAID, ControlDoor
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
 from familiar_connect.reply.own_turn import own_turn_facts
-from familiar_connect.reply.protocols import ChecksWritable, Place, PostsAnswers, PostsOnce
 from familiar_connect.support.aio import off_loop
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class PlaceTalk:
         there, last = await self._reach(place)
         pieces: list[MessagePiece] = []
         try:
-            for part in pack_reply(text, limit=there.limit):
+            for part in pack_reply(text, limit=there.features.limit):
                 pieces.append(MessagePiece(message_id=await _post(there, part), text=part))
         finally:
             if pieces:
@@ -96,7 +96,7 @@ class PlaceTalk:
         there = await self._familiar.live_places.find(place.platform, place.channel_id)
         if there is None:
             raise HomeError(f"{place.name} cannot be reached now; try again when its platform is connected")
-        why_not = await there.why_not_writable() if isinstance(there, ChecksWritable) else None
+        why_not = await there.why_not_writable()
         if why_not is not None:
             raise HomeError(f"nothing can be said in {place.name}: {why_not}")
         history = self._familiar.history_store
@@ -114,9 +114,9 @@ async def _post(place: Place, text: str) -> str:
     nonce = uuid4().hex[:NONCE_CHARS]
 
     async def step() -> None:
-        if isinstance(place, PostsOnce):
+        if place.features.posts_once:
             found.append((await place.post_once(text, nonce)).message_id)
-        elif isinstance(place, PostsAnswers):
+        elif place.features.posts_answers:
             found.append(await place.post_answer(text) or "")
         else:
             await place.send(text)

@@ -11,6 +11,7 @@ from familiar_connect.errors import SetupError
 from familiar_connect.platforms.web.accept_failures import report_accept_failures
 from familiar_connect.platforms.web.access import is_loopback
 from familiar_connect.platforms.web.app import WebParts, create_app
+from familiar_connect.platforms.web.place import WebPlace
 
 MAX_CONNECTIONS = 256
 BACKLOG = 128
@@ -30,6 +31,7 @@ class WebPlatform:
     """The page, on a socket that listens already."""
 
     id = "web"
+    places = (WebPlace,)
 
     def __init__(self, parts: WebParts, listening: socket.socket) -> None:
         self._parts = parts

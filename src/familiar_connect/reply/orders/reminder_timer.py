@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
 
 from familiar_connect.chat.annotate.notes import LATE_AFTER
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage, Reminder, TurnOptions
 from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
 from familiar_connect.conversation.queue import ReplyQueue
@@ -22,7 +23,6 @@ from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import DeliveryError
 from familiar_connect.history.orders.reminders import ReminderBook, StoredReminder
 from familiar_connect.identity import PUBLIC_PLATFORMS, Privacy
-from familiar_connect.reply.protocols import Place, WritesMarks
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.lru import LruCache
@@ -176,7 +176,8 @@ class ReminderTimer:
         await self._queue.wait_until_channel_idle(stored.channel_id)
         if self._told.take(reminder):
             return True
-        mention = place.text_marks(()).mention(stored.author.user_id) if isinstance(place, WritesMarks) else ""
+        marks = place.text_marks(())
+        mention = marks.mention(stored.author.user_id) if marks is not None else ""
         try:
             await place.send(f"{mention} {self.plain_words(stored)}".strip())
         except DeliveryError as error:

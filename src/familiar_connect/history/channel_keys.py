@@ -1,0 +1,79 @@
+"""ChannelKeyRows: the number of each channel that its platform knows by a text.
+
+Everything that is kept by channel goes by a number. A platform whose channels have names is given one for each name,
+once and for good; a number as large as Discord's stays what it is. The numbers given lie above those of chats and below
+every one of Discord's, so that none is ever meant twice.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from familiar_connect.errors import HistoryError
+from familiar_connect.identity import ChannelKey
+from familiar_connect.support.lru import LruCache
+from familiar_connect.support.sqlite import Database
+
+FIRST_NUMBER, LAST_NUMBER = 10**16, 2 * 10**16
+"""Discord counts from 2015 on and would have given these in its first weeks, before anybody was there."""
+MAX_NUMBER = 2**63 - 1
+MAX_KEPT = 5_000
+MAX_ID_CHARS = 255
+
+KEYS_TABLE = """
+CREATE TABLE IF NOT EXISTS channel_keys (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    platform TEXT NOT NULL,
+    id TEXT NOT NULL,
+    number INTEGER NOT NULL UNIQUE,
+    UNIQUE (platform, id)
+)
+"""
+_NEXT = f"{FIRST_NUMBER} + COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'channel_keys'), 0) + 1"
+"""A row once given is never given again, so neither is its number."""
+
+
+class ChannelKeyRows:
+    """The table `channel_keys`. Synchronous, like the store it belongs to."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept: LruCache[ChannelKey, int] = LruCache(MAX_KEPT)
+
+    def number_of(self, key: ChannelKey) -> int:
+        """The number that all of the channel's data goes by; a channel that has none yet is given one."""
+        if not (key.platform and 0 < len(key.id) <= MAX_ID_CHARS):
+            raise HistoryError(f"a channel is called by at least one and at most {MAX_ID_CHARS} characters")
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept
+        with self._database.transaction() as connection:
+            number = self._find(key)
+            if number is None:
+                self._insert(connection, key)
+                number = self._find(key)
+        assert number is not None
+        self._kept.put(key, number)
+        return number
+
+    def key_of(self, number: int) -> ChannelKey | None:
+        """The channel with that number; None for one that was never asked for by a key."""
+        rows = self._database.read("SELECT platform, id FROM channel_keys WHERE number = ?", (number,))
+        return ChannelKey(*map(str, rows[0])) if rows else None
+
+    def forget(self, key: ChannelKey) -> None:
+        """Let nobody read the channel's name here any more; its number is not given again."""
+        self._kept.pop(key)
+        self._database.write("DELETE FROM channel_keys WHERE platform = ? AND id = ?", key)
+
+    def _find(self, key: ChannelKey) -> int | None:
+        rows = self._database.read("SELECT number FROM channel_keys WHERE platform = ? AND id = ?", key)
+        return int(rows[0][0]) if rows else None
+
+    def _insert(self, connection: sqlite3.Connection, key: ChannelKey) -> None:
+        own = int(key.id) if key.id.isascii() and key.id.isdigit() and not key.id.startswith("0") else 0
+        is_free = LAST_NUMBER <= own <= MAX_NUMBER and self.key_of(own) is None
+        connection.execute(
+            f"INSERT INTO channel_keys (platform, id, number) VALUES (?, ?, {'?' if is_free else _NEXT})",
+            (*key, own) if is_free else key,
+        )
