@@ -22,6 +22,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
 from familiar_connect.extensions.load import load_extensions
+from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import EmbeddedServers
@@ -133,6 +134,10 @@ def create_bot(
             bot.absent[name] = reason
         else:
             bot.platforms.append(make(familiar, secrets, tell))
+    maker = PartMaker(root=familiar.root, config=familiar.config, secrets=secrets, clock=familiar.clock)
+    hosted, absent = create_platforms(load_extensions(home), maker, familiar, tell)
+    bot.platforms += hosted
+    bot.absent |= absent
     return bot
 
 

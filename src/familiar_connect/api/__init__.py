@@ -7,16 +7,22 @@ away or changes its meaning before the next minor version, whose changelog then 
 from __future__ import annotations
 
 from familiar_connect.audience import EVERYONE, Audience
+from familiar_connect.chat.place import Place, PlaceFeatures
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.rules import FLAG, TEXT, TEXT_OR_NONE, TEXTS, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import setting
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.layers import Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
-from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.errors import ConfigError, DeliveryError, SetupError
+from familiar_connect.extensions.host import PlatformHost, ReadBy
+from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import (
     Extension,
-    PartContext,
+    ExtensionPlatform,
+    PlatformPart,
     ProcessorPart,
     ProviderPart,
     SlashPart,
@@ -42,15 +48,24 @@ __all__ = [
     "ContextProvider",
     "ContextRequest",
     "Contribution",
+    "DeliveryError",
     "Extension",
+    "ExtensionPlatform",
+    "InboundMessage",
     "Layer",
     "Outcome",
     "PartContext",
+    "Place",
+    "PlaceFeatures",
+    "PlatformHost",
+    "PlatformPart",
     "PostProcessor",
     "PreProcessor",
     "ProcessorPart",
     "ProviderPart",
+    "ReadBy",
     "Refusal",
+    "Scene",
     "SetupError",
     "SlashCommand",
     "SlashContext",

@@ -18,7 +18,8 @@ from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
-from familiar_connect.extensions.parts import Extension, ExtensionPart, PartContext, ProcessorPart, ToolPart
+from familiar_connect.extensions.part_context import PartContext
+from familiar_connect.extensions.parts import Extension, ExtensionPart, ProcessorPart, ToolPart
 from familiar_connect.extensions.thread import ExtensionThread
 from familiar_connect.llm.types import ToolSpec
 from familiar_connect.support.clock import Clock

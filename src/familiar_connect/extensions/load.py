@@ -97,6 +97,8 @@ def _check(found: FoundExtension, extension: Extension) -> None:
         raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {found.name!r}")
     kinds = {id(part.settings): part.settings for part in extension.parts if part.settings is not None}
     keys = [key.name for kind in kinds.values() for key in keys_of(kind)]
+    if len(extension.platforms) > 1:
+        raise ExtensionFault("it brings more than one platform; make an extension of each")
     for what, names in (
         ("tool", [tool.name for tool in extension.tools]),
         ("verb", [verb.name for verb in extension.verbs]),

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
-from familiar_connect.support.clock import Clock
+from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.tools.types import Tool
 
 if TYPE_CHECKING:
     import click
     from _typeshed import DataclassInstance
 
+    from familiar_connect.chat.place import Place
     from familiar_connect.context.types import ContextRequest
+    from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.slash.command import SlashCommand
 
 EVERY_MODE = frozenset(ChannelMode)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartContext:
-    """What a part is given when it is created: its settings, its secrets, the clock and a folder of its own."""
-
-    settings: Any
-    """The part's settings dataclass, filled from the section named after the extension; None: it has none."""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The secrets the part named and the owner has set. It gets no others."""
-    clock: Clock
-    folder: Path
-    """Where it may keep files, inside the familiar's folder. The part makes it when it first writes."""
-    familiar_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +35,24 @@ class ExtensionPart:
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
     """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+
+
+class ExtensionPlatform(Protocol):
+    """Turns a network's events into what the familiar hears, and its replies into the network's own."""
+
+    @property
+    def places(self) -> Sequence[type[Place]]:
+        """The kinds of place it answers in; they are looked over before it runs."""
+
+    async def run(self) -> None:
+        """Hear and answer until cancelled. A `SetupError` ends it for good; after any other error it runs again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformPart(ExtensionPart):
+    """A network that people talk on. It has the name of its extension."""
+
+    create: Callable[[PlatformHost], ExtensionPlatform]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,7 @@ class Extension:
     """What one package brings. `name` is also the name of its section in a settings file."""
 
     name: str
+    platforms: Sequence[PlatformPart] = ()
     providers: Sequence[ProviderPart] = ()
     processors: Sequence[ProcessorPart] = ()
     tools: Sequence[ToolPart] = ()
@@ -112,4 +118,4 @@ class Extension:
     @property
     def parts(self) -> tuple[ExtensionPart, ...]:
         """Every part that has settings, secrets and a check."""
-        return (*self.providers, *self.processors, *self.tools, *self.slash_commands)
+        return (*self.platforms, *self.providers, *self.processors, *self.tools, *self.slash_commands)

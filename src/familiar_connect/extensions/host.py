@@ -1,0 +1,205 @@
+"""PlatformHost: the familiar as a stranger's platform meets it. It hands on what was heard, and is all a platform sees.
+
+Channels have the names that the platform has for them; the numbers that everything is kept by stay in here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from familiar_connect.chat.place import Place
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.errors import DeliveryError
+from familiar_connect.extensions.part_context import PartContext
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.identity import Author, ChannelKey
+from familiar_connect.slash.command import SlashContext
+from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+ANSWER_LATE_S = 900.0
+"""How long ago a question may have been asked that is still answered after the program died."""
+
+FindChannel = Callable[[str], Awaitable[Place | None]]
+"""The channel of that name as a place; None while it cannot be reached."""
+
+
+class ReadBy(Enum):
+    """Who can read a place. Every scene says one; there is no default."""
+
+    everyone = "everyone"
+    """Anybody on the network may come in and read."""
+    members = "members"
+    """Only those who were let in: by invitation, a key, a role."""
+    people = "people"
+    """The people of a direct message, and nobody else."""
+
+
+class PlatformHost:
+    """What a platform may do with the familiar it answers for."""
+
+    def __init__(self, familiar: Familiar, platform: str, part: PartContext, tell: Callable[[str], None]) -> None:
+        self._familiar = familiar
+        self._tell = tell
+        self._background = BackgroundTasks(platform)
+        self.platform = platform
+        self.settings: Any = part.settings
+        """The part's settings dataclass, filled."""
+        self.secrets = part.secrets
+        self.folder = part.folder
+
+    @property
+    def name(self) -> str:
+        """What the familiar is called."""
+        return self._familiar.name
+
+    @property
+    def clock(self) -> Clock:
+        return self._familiar.clock
+
+    # Hearing
+
+    def author(self, user_id: str, name: str) -> Author:
+        """Somebody on this platform. The id is what they are known by for good; the name is what people see."""
+        return Author(self.platform, user_id, name, name)
+
+    async def hear(
+        self,
+        channel: str,
+        author: Author,
+        text: str,
+        place: Place,
+        *,
+        message_id: str | None = None,
+        said_at: datetime | None = None,
+        is_mention: bool = False,
+        is_dm: bool = False,
+        is_bot: bool = False,
+        is_self: bool = False,
+    ) -> None:
+        """Somebody said *text*: it is stored before anything else happens, and answered at *place* if it should be.
+
+        The same *message_id* twice is stored once.
+        """
+        message = InboundMessage(
+            platform=self.platform,
+            channel_id=await self._number(channel),
+            author=author,
+            text=text,
+            timestamp=said_at or self.clock.now(),
+            message_id=message_id,
+            is_mention=is_mention,
+            is_dm=is_dm,
+            is_bot=is_bot or is_self,
+            is_self=is_self,
+            channel_name=channel,
+        )
+        heard = await self._familiar.intake.receive(message, place)
+        logger.debug("heard", extra={"channel_id": message.channel_id, "outcome": heard.value})
+
+    async def withdraw(self, channel: str, message_ids: Collection[str]) -> None:
+        """The messages were deleted: nothing of them is told again."""
+        await self._familiar.reply_path.message_edits.on_delete(await self._number(channel), message_ids)
+
+    async def recent(self, channel: str, limit: int) -> Sequence[InboundMessage]:
+        """What was last said in a channel, for networks that cannot be asked; what `Place.recent` may give."""
+        store, number = self._familiar.history_store, await self._number(channel)
+        return await StoredMessages(store, self._familiar.id, number, platform=self.platform).recent(limit)
+
+    def scene(
+        self, channel: str, *, read_by: ReadBy, people: Collection[Author] = (), topic: str | None = None
+    ) -> Scene:
+        """Where this is, who is here and who can read it; what `Place.scene` gives."""
+        is_dm = read_by is ReadBy.people
+        kind = ChannelKind.dm if is_dm else ChannelKind.text
+        return Scene(
+            channel=ChannelContext(channel, kind),
+            channel_topic=topic,
+            participants=tuple(people),
+            is_dm=is_dm,
+            is_public=read_by is ReadBy.everyone,
+            reader_keys=frozenset(each.canonical_key for each in people) if is_dm else frozenset(),
+        )
+
+    # Answering
+
+    async def join(self, channel: str, place: Place) -> None:
+        """Listen in *channel* from now on, say what a crash kept from being said, and answer who is still waiting."""
+        number = await self._number(channel)
+        await off_loop(self._subscribe, number)
+        familiar = self._familiar
+        if number not in await off_loop(familiar.history_store.outbox.channels_with_leftovers, familiar.id):
+            return
+        try:
+            await familiar.reply_path.outbox.recover(number, place)
+        except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
+            logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
+            return
+        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=familiar.clock.now())
+
+    @contextmanager
+    def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
+        """Let the familiar speak in this platform's channels, and know its owner there, while this is open."""
+
+        async def find(number: int) -> Place | None:
+            key = await off_loop(self._familiar.history_store.channel_keys.key_of, number)
+            return await find_channel(key.id) if key is not None and key.platform == self.platform else None
+
+        with self._familiar.live_places.connect(self.platform, find), self._familiar.owner.connect(is_owner=is_owner):
+            yield
+
+    async def use_command(
+        self, channel: str, author: Author, line: str, place: Place, *, may_manage: bool = False
+    ) -> str | None:
+        """Use the slash command in *line*, such as "help" or "remind tomorrow tea"; None: there is no such one."""
+        name, _, words = line.strip().removeprefix("/").partition(" ")
+        wanted = find_command(name.lower(), self._familiar)
+        if wanted is None:
+            return None
+        is_operator = self._familiar.owner.is_owner(author)
+        context = SlashContext(
+            channel_id=await self._number(channel),
+            author=author,
+            is_operator=is_operator,
+            may_manage=may_manage,
+            may_control=may_manage,
+            words=words.strip(),
+            answers_at=place,
+        )
+        return (await run_command(wanted, context, self._familiar)).text
+
+    def is_ignored(self, author: Author) -> bool:
+        """Whether the owner wants nothing of this person answered."""
+        return self._familiar.stores.ignored.is_ignored(author)
+
+    def tell_owner(self, sentence: str) -> None:
+        """Say something where the program runs, such as what the owner has to mend."""
+        self._tell(f"{self.platform}: {sentence}")
+
+    def start(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Do *work* beside; it is ended together with the platform, and a failure is logged."""
+        self._background.start(work, name=name)
+
+    async def aclose(self) -> None:
+        """End what was started beside."""
+        await self._background.aclose()
+
+    def _subscribe(self, number: int) -> None:
+        subscriptions = self._familiar.subscriptions
+        if subscriptions.get(channel_id=number, kind=SubscriptionKind.text) is None:
+            subscriptions.add(channel_id=number, kind=SubscriptionKind.text, guild_id=None)
+
+    async def _number(self, channel: str) -> int:
+        keys = self._familiar.history_store.channel_keys
+        return await off_loop(keys.number_of, ChannelKey(self.platform, channel))

@@ -1,0 +1,56 @@
+"""create_platforms: the platforms of the owner's extensions that are set up, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from familiar_connect.chat.place import Place
+from familiar_connect.extensions.create import PartMaker
+from familiar_connect.extensions.host import PlatformHost
+from familiar_connect.extensions.load import LoadedExtension
+from familiar_connect.extensions.part_context import PartContext
+from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
+from familiar_connect.familiar import Familiar
+
+
+class HostedPlatform:
+    """A stranger's platform under the name of its extension. It ends together with what it started."""
+
+    def __init__(self, platform: ExtensionPlatform, host: PlatformHost) -> None:
+        self._platform = platform
+        self._host = host
+        self.id = host.platform
+
+    @property
+    def places(self) -> Sequence[type[Place]]:
+        return self._platform.places
+
+    async def run(self) -> None:
+        try:
+            await self._platform.run()
+        finally:
+            await self._host.aclose()
+
+
+def create_platforms(
+    loaded: Sequence[LoadedExtension], maker: PartMaker, familiar: Familiar, tell: Callable[[str], None]
+) -> tuple[list[HostedPlatform], dict[str, str]]:
+    """The platforms to run, and for each extension whose platform does not run, why."""
+    platforms: list[HostedPlatform] = []
+    absent: dict[str, str] = {}
+    for extension in (each.extension for each in loaded if each.extension is not None):
+        for part in extension.platforms:
+            context = maker.context_for(part, extension)
+            host = PlatformHost(familiar, extension.name, context, tell)
+            before = len(maker.troubles)
+            made = maker.make(part, extension, partial(_create, part, host))
+            if made is not None:
+                platforms.append(HostedPlatform(made, host))
+            else:
+                absent[extension.name] = maker.troubles[before].partition(": ")[2]
+    return platforms, absent
+
+
+def _create(part: PlatformPart, host: PlatformHost, _context: PartContext) -> ExtensionPlatform:
+    return part.create(host)
