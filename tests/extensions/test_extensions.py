@@ -46,23 +46,11 @@ class Shout:
     async def process(self, reply_text, request):
         return reply_text.upper()
 
-def make_tool(context):
-    async def run(arguments):
-        return Outcome(Status.found, "the lamp is lit")
-    return lambda request: Tool(tool_spec("lamp", "Look at the lamp."), run)
-
-async def wave(ctx, familiar):
-    return SlashReply(text="Waves back.")
-
-def make_verb():
-    import click
-    return click.Command("lamp", callback=lambda: click.echo("The lamp is lit."))
-
 def refuse(context):
     raise RuntimeError("cannot be made")
 
 extension = Extension(
-    name="lamp",
+    name="stranger",
     providers=(
         ProviderPart(create=lambda context: Provider()),
         ProviderPart(create=lambda context: Failing()),
@@ -70,11 +58,6 @@ extension = Extension(
         ProviderPart(create=refuse),
     ),
     processors=(ProcessorPart(create=lambda context: Shout()),),
-    tools=(ToolPart(name="look", create=make_tool),),
-    slash_commands=(
-        SlashPart(create=lambda context: SlashCommand(name="wave", description="Wave at me.", run=wave)),
-    ),
-    verbs=(VerbPart(name="lamp", help="Look at the lamp.", create=make_verb),),
 )
 """
 
@@ -157,11 +140,11 @@ def test_a_wrong_setting_of_an_extension_names_file_key_and_fix(site: Path, home
 
 def test_a_part_that_blocks_fails_or_cannot_be_made_costs_itself_alone(site: Path, home: Path) -> None:
     """The reply comes; the parts that work are used; what each of the others cost is on record."""
-    install_extension(site, "lamp", MANY_PARTS)
+    install_extension(site, "stranger", MANY_PARTS)
     with model_endpoint(stream_answer("Hi there")) as server:
         make_home(home, server)
         (home / "secrets.env").write_text("LAMP_KEY=one\nOTHER_KEY=two\n")
-        run_beside(site, home, "extension", "allow", "lamp")
+        run_beside(site, home, "extension", "allow", "stranger")
         asked = run_beside(site, home, "ask", "hello")
         shown = json.loads(run_beside(site, home, "inspect", "--json").stdout)
 
@@ -169,23 +152,33 @@ def test_a_part_that_blocks_fails_or_cannot_be_made_costs_itself_alone(site: Pat
     assert asked.stdout.strip().endswith("HI THERE")
     assert "The lamp is lit. LAMP_KEY" in prompt
     assert "OTHER_KEY" not in prompt
-    outcomes = {each["id"]: each["status"] for each in shown["providers"] if each["id"].startswith("lamp.")}
-    assert (outcomes["lamp.failing"], outcomes["lamp.telling"]) == ("error", "ok")
+    outcomes = {each["id"]: each["status"] for each in shown["providers"] if each["id"].startswith("stranger.")}
+    assert (outcomes["stranger.failing"], outcomes["stranger.telling"]) == ("error", "ok")
 
 
 def test_commands_and_verbs_of_an_extension_are_used_like_ours(site: Path, home: Path) -> None:
-    """/wave in the chat, `familiar lamp` on the command line, both in the lists."""
-    install_extension(site, "lamp", MANY_PARTS)
-    make_home(home)
-    run_beside(site, home, "extension", "allow", "lamp")
+    """/lamp in the chat, `familiar lamp` on the command line, both in the lists; its tool where the owner names it."""
+    install_example(site, "lamp")
+    with model_endpoint(stream_answer("Hi There"), stream_answer("Hi There")) as server:
+        settings = make_home(home, server, model="gpt-4o") / "character.toml"
+        settings.write_text('tools = ["lamp.switch"]\n' + settings.read_text(encoding="utf-8"), encoding="utf-8")
+        run_beside(site, home, "extension", "allow", "lamp")
+        run_beside(site, home, "trust", "setting", "tools")
+        asked = run_beside(site, home, "ask", "hello")
+        switched = run_beside(site, home, "chat", "--plain", said="/lamp\n/lamp switch\n/help lamp\n")
+        whispered = run_beside(site, home, "ask", "hello")
+        verb = run_beside(site, home, "lamp")
+        listed = run_beside(site, home, "--help")
 
-    waved = run_beside(site, home, "chat", "--plain", said="/wave\n")
-    lit = run_beside(site, home, "lamp")
-    listed = run_beside(site, home, "--help")
-
-    assert "Waves back." in waved.stdout
-    assert lit.stdout == "The lamp is lit.\n"
-    assert "lamp" in listed.stdout
+    lit, dark = server.requests
+    assert (asked.stdout.strip(), whispered.stdout.strip()) == ("Hi There", "hi there")
+    assert "the lamp gives warm light." in json.dumps(lit.payload)
+    assert "the lamp is dark." in json.dumps(dark.payload)
+    assert [tool["function"]["name"] for tool in lit.payload["tools"]] == ["lamp_switch"]
+    assert "The lamp is lit." in switched.stdout
+    assert "The lamp is dark." in switched.stdout
+    assert verb.stdout == "The lamp shows one small part of each kind.\n"
+    assert "Say what the lamp is for." in listed.stdout
 
 
 @pytest.mark.parametrize(
@@ -217,13 +210,13 @@ def test_the_guide_shows_the_example_as_it_is() -> None:
 
 def test_doctor_tells_what_is_left_out_and_what_is_not_allowed(site: Path, home: Path) -> None:
     """A section of an extension that nobody allowed is a sentence, not an error."""
-    install_extension(site, "lamp", MANY_PARTS)
+    install_extension(site, "stranger", MANY_PARTS)
     install_extension(site, "broken", "extension = 7")
     settings = make_home(home) / "character.toml"
-    settings.write_text(settings.read_text(encoding="utf-8") + "\n[lamp]\n", encoding="utf-8")
+    settings.write_text(settings.read_text(encoding="utf-8") + "\n[stranger]\n", encoding="utf-8")
     run_beside(site, home, "extension", "allow", "broken")
 
     told = " ".join(run_beside(site, home, "doctor").stdout.split())
 
-    assert "[lamp] counts for nothing" in told
+    assert "[stranger] counts for nothing" in told
     assert "broken: familiar_broken:extension is no Extension" in told

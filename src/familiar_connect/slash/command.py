@@ -144,6 +144,8 @@ SlashHandler = Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
 
 @dataclass(frozen=True, kw_only=True)
 class SlashCommand:
+    """A command that people use in chat: its name, what it does, who may use it, and the function that does it."""
+
     name: str
     description: str
     run: SlashHandler

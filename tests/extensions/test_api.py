@@ -1,0 +1,53 @@
+"""`familiar_connect.api`: small, described, used by the examples, and all that an example of ours imports."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+from familiar_connect import api
+from tests.fakes.extension_packages import EXAMPLES
+
+MOST_NAMES = 48
+EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.py"))
+
+
+def imports_of(file: Path) -> list[tuple[str, str]]:
+    """What a file takes from where: (module, name)."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            found += [(node.module or "", each.name) for each in node.names]
+        elif isinstance(node, ast.Import):
+            found += [(each.name, "") for each in node.names]
+    return found
+
+
+def test_it_is_small(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever makes an extension learns this many names, at most."""
+    with capsys.disabled():
+        sys.stdout.write(f"\nfamiliar_connect.api has {len(api.__all__)} names\n")
+
+    assert len(api.__all__) == len(set(api.__all__)) <= MOST_NAMES
+    assert [name for name in api.__all__ if not hasattr(api, name)] == []
+
+
+def test_every_class_and_function_is_described() -> None:
+    """In a sentence of its own, not one that Python made of its fields."""
+    made = [getattr(api, name) for name in api.__all__]
+    kinds = [each for each in made if inspect.isclass(each) or inspect.isfunction(each)]
+
+    assert [each.__name__ for each in kinds if (inspect.getdoc(each) or "(").startswith(f"{each.__name__}(")] == []
+    assert [each.__name__ for each in kinds if not inspect.getdoc(each)] == []
+
+
+@pytest.mark.parametrize("file", EXAMPLE_FILES, ids=lambda file: file.name)
+def test_an_example_imports_nothing_else_of_ours(file: Path) -> None:
+    """As a stranger's extension does."""
+    ours = {module for module, _ in imports_of(file) if module.split(".")[0] == "familiar_connect"}
+
+    assert ours <= {"familiar_connect.api", "familiar_connect.api.testing"}
