@@ -55,6 +55,8 @@ from familiar_connect.context.types import (
     Priority,
     ProviderOutcome,
 )
+from familiar_connect.extensions.create import ExtensionProvider
+from familiar_connect.extensions.thread import ExtensionThread
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.types import Message
@@ -67,6 +69,7 @@ STALL_P99_MS = 20.0
 OVERSHOOT_P99_MS = 10.0
 MOST_AGAINST_TASK_GROUP = 3.0
 HANG_DEADLINE_S = 0.05
+BLOCK_S, MOST_BESIDE_BLOCKED_MS = 0.3, 80.0
 _TICK_S = 0.001
 _MODE = channel_config_for_mode(ChannelMode.full_rp)
 
@@ -79,6 +82,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
             "stubs_of_five": asyncio.run(_stubs(200 if quick else 2000, facts=5)),
             "stalls": asyncio.run(_stalls(30 if quick else 300)),
             "hanging": asyncio.run(_hanging(10 if quick else 120)),
+            "blocking": asyncio.run(_blocking(5 if quick else 40)),
         }
 
 
@@ -265,6 +269,30 @@ class _Hanging:
         return []
 
 
+class _Blocking:
+    """A provider of an extension that works without letting anybody else run."""
+
+    id = "blocking"
+    deadline_s = HANG_DEADLINE_S
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        time.sleep(BLOCK_S)  # noqa: ASYNC251 - this is the mistake
+        return []
+
+
+async def _blocking(rounds: int) -> dict[str, Any]:
+    """What a turn's assembly takes beside it, each time on a thread that is free again."""
+    took: list[float] = []
+    request = a_request(budget_tokens=_MODE.budget_tokens)
+    for _ in range(rounds):
+        thread = ExtensionThread("stranger")
+        began = time.perf_counter()
+        await ContextPipeline([ExtensionProvider(_Blocking(), thread)]).assemble(request, _MODE.budget_by_layer)
+        took.append(time.perf_counter() - began)
+        thread.close()
+    return {"ms": spread(took, 1000)}
+
+
 async def _hanging(rounds: int) -> dict[str, Any]:
     released, let_go = threading.Event(), asyncio.Event()
 
@@ -373,6 +401,16 @@ def rows(found: dict[str, Any]) -> list[Row]:
             ok=worst["p99"] < STALL_P99_MS,
         ),
     ]
+    blocked = found["blocking"]["ms"]
+    result.append(
+        Row(
+            name=f"assembly beside an extension that blocks for {BLOCK_S * 1000:.0f} ms under a deadline of "
+            f"{HANG_DEADLINE_S * 1000:.0f} ms, p99",
+            value=f"{blocked['p99']:.1f} ms (p50 {blocked['p50']:.1f}, worst {blocked['worst']:.1f})",
+            bar=f"\u2264 {MOST_BESIDE_BLOCKED_MS:.0f} ms",
+            ok=blocked["p99"] <= MOST_BESIDE_BLOCKED_MS,
+        )
+    )
     for name, told in hanging["with"].items():
         over = told["overshoot_ms"]
         result.append(
