@@ -283,7 +283,7 @@ class _Blocking:
 async def _blocking(rounds: int) -> dict[str, Any]:
     """What a turn's assembly takes beside it, each time on a thread that is free again."""
     took: list[float] = []
-    request = a_request(budget_tokens=_MODE.budget_tokens)
+    request = a_request(deadline_s=HANG_DEADLINE_S, budget_tokens=_MODE.budget_tokens)
     for _ in range(rounds):
         thread = ExtensionThread("stranger")
         began = time.perf_counter()
