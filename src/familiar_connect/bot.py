@@ -22,6 +22,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
 from familiar_connect.extensions.load import load_extensions
+from familiar_connect.extensions.models import create_models
 from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -74,15 +75,17 @@ def load_familiar(
     transcriber = find_transcriber(config.stt, access)
     clock = clock or SystemClock()
     maker = PartMaker(root=folder.root, config=config, secrets=secrets, clock=clock)
+    extensions = load_extensions(home)
+    models = create_models(extensions, maker, config.llm)
     familiar = Familiar.from_config(
         folder.root,
         config,
-        llm_clients=dict(clients),
+        llm_clients={**clients, **models},
         transcriber=transcriber,
         defaults_path=defaults_path,
         clock=clock,
         consent=consent,
-        added=create_parts(load_extensions(home), maker),
+        added=create_parts(extensions, maker),
     )
     main = config.llm["main_prose"]
     if not main.is_embedded:

@@ -220,3 +220,18 @@ def test_doctor_tells_what_is_left_out_and_what_is_not_allowed(site: Path, home:
 
     assert "[stranger] counts for nothing" in told
     assert "broken: familiar_broken:extension is no Extension" in told
+
+
+def test_a_model_of_an_extension_answers(site: Path, home: Path) -> None:
+    """A slot names it; nothing else is asked, no key is wanted; without leave it is a sentence."""
+    install_example(site, "parrot")
+    settings = make_home(home) / "character.toml"
+    slot = '\n[llm.main_prose]\nmodel = "extension:parrot/loud"\n'
+    settings.write_text(settings.read_text(encoding="utf-8") + slot, encoding="utf-8")
+
+    refused = one_sentence(run_beside(site, home, "ask", "polly wants a cracker"))
+    run_beside(site, home, "extension", "allow", "parrot")
+    asked = run_beside(site, home, "ask", "polly wants a cracker")
+
+    assert "[llm.main_prose] model names the extension parrot" in refused
+    assert "POLLY WANTS A CRACKER" in asked.stdout, asked.stderr

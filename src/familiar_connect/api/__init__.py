@@ -22,6 +22,7 @@ from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import (
     Extension,
     ExtensionPlatform,
+    ModelPart,
     PlatformPart,
     ProcessorPart,
     ProviderPart,
@@ -30,6 +31,8 @@ from familiar_connect.extensions.parts import (
     VerbPart,
 )
 from familiar_connect.identity import Author
+from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.types import Outcome, Refusal, Status, Tool, tool_spec
@@ -42,7 +45,9 @@ __all__ = [
     "TEXT_OR_NONE",
     "Audience",
     "Author",
+    "Capabilities",
     "ChannelMode",
+    "ChatModel",
     "Clock",
     "ConfigError",
     "ContextProvider",
@@ -53,6 +58,8 @@ __all__ = [
     "ExtensionPlatform",
     "InboundMessage",
     "Layer",
+    "Message",
+    "ModelPart",
     "Outcome",
     "PartContext",
     "Place",

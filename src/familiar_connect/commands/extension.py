@@ -150,6 +150,8 @@ def _facts(found: FoundExtension, loaded: Extension) -> dict[str, object]:
         "name": loaded.name,
         "version": found.version,
         "package": found.package,
+        "platform": [loaded.name] if loaded.platforms else [],
+        "models": [f"extension:{loaded.name}/\u2026"] if loaded.model is not None else [],
         "prompt blocks": [str(len(loaded.providers))] if loaded.providers else [],
         "processors": [str(len(loaded.processors))] if loaded.processors else [],
         "tools": [f"{loaded.name}.{tool.name}" for tool in loaded.tools],

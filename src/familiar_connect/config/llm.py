@@ -76,6 +76,17 @@ def _variable(value: object) -> str:
     return value
 
 
+EXTENSION_MODEL = "extension:"
+
+
+def split_extension_model(model: str) -> tuple[str, str] | None:
+    """The extension that *model* names and what it calls the model: `extension:NAME/MODEL`; None: it names none."""
+    if not model.startswith(EXTENSION_MODEL):
+        return None
+    name, _, rest = model.removeprefix(EXTENSION_MODEL).partition("/")
+    return name, rest
+
+
 def is_embedded_model(model_id: object) -> bool:
     """Whether *model_id* runs inside the program: the small default, or a model file by its name."""
     return isinstance(model_id, str) and (model_id == EMBEDDED_MODEL or model_id.startswith(EMBEDDED_PREFIX))
@@ -164,7 +175,8 @@ class LLMSlotConfig:
         metadata=describe(
             MODEL_ID,
             'Model id as its server knows it; "embedded" is the small model that comes with the program, '
-            '"embedded:NAME" one that `familiar model` fetched or was shown.',
+            '"embedded:NAME" one that `familiar model` fetched or was shown, "extension:NAME/MODEL" one that an '
+            "extension brings.",
             example='"qwen3:8b"',
         )
     )

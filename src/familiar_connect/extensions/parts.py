@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from familiar_connect.chat.place import Place
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
 
 EVERY_MODE = frozenset(ChannelMode)
@@ -53,6 +54,14 @@ class PlatformPart(ExtensionPart):
     """A network that people talk on. It has the name of its extension."""
 
     create: Callable[[PlatformHost], ExtensionPlatform]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPart(ExtensionPart):
+    """A way to ask a chat model, for slots whose `model` is `extension:NAME/MODEL`."""
+
+    create: Callable[[PartContext, str], ChatModel]
+    """Given what stands behind the slash; empty where nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +118,7 @@ class Extension:
 
     name: str
     platforms: Sequence[PlatformPart] = ()
+    model: ModelPart | None = None
     providers: Sequence[ProviderPart] = ()
     processors: Sequence[ProcessorPart] = ()
     tools: Sequence[ToolPart] = ()
@@ -118,4 +128,11 @@ class Extension:
     @property
     def parts(self) -> tuple[ExtensionPart, ...]:
         """Every part that has settings, secrets and a check."""
-        return (*self.platforms, *self.providers, *self.processors, *self.tools, *self.slash_commands)
+        return (
+            *self.platforms,
+            *([self.model] if self.model else []),
+            *self.providers,
+            *self.processors,
+            *self.tools,
+            *self.slash_commands,
+        )

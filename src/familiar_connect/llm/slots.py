@@ -18,6 +18,7 @@ from familiar_connect.config.llm import (
     SLOT_TEMPERATURES,
     LLMSlotConfig,
     is_embedded_model,
+    split_extension_model,
 )
 from familiar_connect.config.llm import MAIN_SLOT as MAIN_SLOT
 from familiar_connect.config.secrets import home_from_environment, read_secret
@@ -156,6 +157,8 @@ class _ClientMaker:
 
 def key_name(config: LLMSlotConfig, base_url: str) -> str | None:
     """The variable a slot's key comes from, or None where no key is sent."""
+    if split_extension_model(config.model) is not None:
+        return None
     if config.api_key_env:
         return config.api_key_env
     return OPENROUTER_KEY_VARIABLE if is_same_origin(base_url, OPENROUTER_BASE_URL) else None
