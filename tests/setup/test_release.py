@@ -84,7 +84,7 @@ def test_a_clean_commit_on_main_becomes_two_archives_with_their_sums(repository:
     first = repository.release()
     folder = repository.root / "dist"
     sums = (folder / "SHA256SUMS").read_text(encoding="utf-8")
-    told = dict(reversed(line.split("  ")) for line in sums.splitlines())
+    told = {name: digest for digest, name in (line.split("  ") for line in sums.splitlines())}
     untagged = repository.git("tag", "--list")
     second = repository.release("--tag")
 
@@ -163,9 +163,9 @@ def test_this_tree_is_the_version_that_its_changelog_tells_of_first() -> None:
     assert headings[:2] == ["Unreleased", __version__]
 
 
-def load_workflow(path: Path) -> dict[str, Any]:
+def load_workflow(path: Path) -> dict[Any, Any]:
     yaml = pytest.importorskip("yaml")
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    loaded: dict[Any, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return loaded
 
 
