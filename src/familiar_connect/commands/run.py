@@ -37,7 +37,9 @@ from familiar_connect.commands.page_server import (
 )
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.command import command_name
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
+from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
@@ -137,7 +139,7 @@ async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot], *, p
             bot = make_bot(familiar)
             if embedded is not None:
                 embedded.start_in_background()
-            async with _with_page(bot, home, page_port):
+            async with _with_page(bot, home, page_port), show_life(FamiliarFolder(root).running_file):
                 _announce(bot)
                 await familiar.start()
                 return await run_until(leaving, bot)
