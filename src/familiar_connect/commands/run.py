@@ -59,7 +59,8 @@ Examples:
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
   familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
   familiar run --demo-discord --tour      the same, with people who speak by themselves
-Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
+Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong, 3 a model has no key. A second Ctrl-C leaves
+at once.
 """
 
 

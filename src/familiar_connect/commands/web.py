@@ -30,7 +30,7 @@ Examples:
   familiar web --no-open --port 9000    only print the address
   familiar web --host 0.0.0.0           let other computers in; needs WEB_PASSWORD: `familiar keys set WEB_PASSWORD`
 The address holds a token that lets in whoever opens it: do not pass it on. Ctrl-C stops.
-Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong.
+Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong, 3 a model has no key.
 """
 
 
