@@ -8,6 +8,7 @@
     python3 run.py test            set up, then every check and every test
     python3 run.py test --quick    set up, then the tests that start no program, browser or server
     python3 run.py test ARGS ...   set up, then pytest with these arguments
+    python3 run.py docs [FOLDER]   set up, then build the site of the documentation
     python3 run.py --setup-only    set up and stop
 
 Needs nothing but Python and, the first time, a network. This file stays readable to every Python since 2.7,

@@ -2,7 +2,8 @@
 
 Packages come from the index that pip is set up with. In each environment a person's first steps are walked: a
 question (which fetches the small model), a chat, an old chat brought in, the page. Run
-`python -m benchmarks.installed`; `--python 3.12` for one of them.
+`python -m benchmarks.installed`; `--python 3.12` for one of them, `--pipx PROGRAM` to have pipx install
+the wheel instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.table import Row, table
 from tests.fakes.installed import InstalledProgram, build_archive
 
 MINORS = range(11, 15)
+PIPX_FOLDERS = {"HOME": "pipx", "BIN_DIR": "bin", "MAN_DIR": "man"}
 CHAT = (
     {"user_name": "Sam", "character_name": "Ember"},
     {"name": "Sam", "is_user": True, "mes": "I keep bees."},
@@ -45,8 +47,21 @@ def install(python: str, archive: Path, folder: Path) -> InstalledProgram:
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, f"{archive}[web]"], check=True)
-    settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "PROXY" in name.upper()}
-    return InstalledProgram(folder, settings)
+    return InstalledProgram(folder, pip_settings())
+
+
+def install_with_pipx(pipx: str, python: str, archive: Path, folder: Path) -> InstalledProgram:
+    """As a person does it, with pipx's own folders inside *folder*."""
+    places = {f"PIPX_{what}": str(folder / name) for what, name in PIPX_FOLDERS.items()}
+    subprocess.run(
+        [pipx, "install", "--quiet", "--python", python, f"{archive}[web]"], env={**os.environ, **places}, check=True
+    )
+    return InstalledProgram(folder, pip_settings())
+
+
+def pip_settings() -> dict[str, str]:
+    """What tells pip where packages come from."""
+    return {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "PROXY" in name.upper()}
 
 
 def walk(program: InstalledProgram, home: Path) -> Iterator[Row]:
@@ -70,12 +85,13 @@ def walk(program: InstalledProgram, home: Path) -> Iterator[Row]:
     yield Row(name="page", value=f"{time.monotonic() - began:.1f} s", bar="shown", ok=ok)
 
 
-def measure(python: str, archive: Path) -> list[Row]:
+def measure(python: str, archive: Path, pipx: str | None = None) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="familiar-installed-") as folder:
         home = Path(folder) / "home"
         home.mkdir()
         began = time.monotonic()
-        program = install(python, archive, Path(folder) / "env")
+        place = Path(folder) / "env"
+        program = install_with_pipx(pipx, python, archive, place) if pipx else install(python, archive, place)
         size = sum(path.lstat().st_size for path in program.folder.rglob("*") if path.is_file())
         rows = [Row(name=f"install {archive.name}", value=f"{time.monotonic() - began:.0f} s, {size / 1e6:.0f} MB")]
         return [*rows, *walk(program, home)]
@@ -84,7 +100,9 @@ def measure(python: str, archive: Path) -> list[Row]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.installed", description=__doc__)
     parser.add_argument("--python", metavar="3.N", help="one Python; else all that are here")
-    chosen = parser.parse_args(arguments).python
+    parser.add_argument("--pipx", metavar="PROGRAM", help="have this pipx install the wheel, instead of pip")
+    options = parser.parse_args(arguments)
+    chosen = options.python
     pythons = {name: path for name, path in find_pythons().items() if chosen in (None, name)}
     if not pythons:
         parser.error(f"there is no Python {chosen} here; there are {', '.join(find_pythons())}")
@@ -93,8 +111,8 @@ def main(arguments: list[str]) -> int:
         wheel, sources = (build_archive(kind, Path(folder)) for kind in ("wheel", "sdist"))
         for number, (name, path) in enumerate(pythons.items()):
             print(f"Python {name} …", file=sys.stderr, flush=True)
-            found[name] = measure(path, wheel)
-            if number == 0:
+            found[name] = measure(path, wheel, options.pipx)
+            if number == 0 and not options.pipx:
                 found[f"{name}, sources"] = measure(path, sources)
     print(table(found))
     return 0 if all(row.ok is not False for rows in found.values() for row in rows) else 1

@@ -88,7 +88,7 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     no_index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
     done = run_program(tmp_path, "chat", "--plain", said="hi\n", env={"PYTHONPATH": str(shadow.parent), **no_index})
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "could not be downloaded from the package index" in done.stderr
     assert "The embedded model has no weights: " in done.stderr
     assert "`familiar connect`" in done.stderr
@@ -109,7 +109,7 @@ def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path)
     )
     done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=400)
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "waiting for 127.0.0.1:9: nobody listens there yet" in done.stderr
     assert "127.0.0.1:9" in one_sentence(done)
     assert stored(root) == [("user", "hi")]
@@ -121,7 +121,7 @@ def test_a_wrong_key_is_one_sentence_and_the_message_is_kept(tmp_path: Path) -> 
         root = make_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "(401)" in one_sentence(done)
     assert "familiar connect" in one_sentence(done)
     assert stored(root) == [("user", "hi")]
@@ -133,7 +133,7 @@ def test_after_a_reply_that_failed_the_next_line_is_answered(tmp_path: Path) -> 
         root = make_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--plain", said="one\ntwo\n")
 
-    assert (done.returncode, done.stdout) == (1, "Hello there.\n")
+    assert (done.returncode, done.stdout) == (3, "Hello there.\n")
     assert [text for role, text in stored(root) if role == "user"] == ["one", "two"]
 
 
@@ -325,7 +325,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
         size = (root / "history.db").stat().st_size
         done = limited(tmp_path, "x" * 200_000 + "\n", size + 4096)
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "Traceback" not in done.stderr
     assert "could not write that down" in done.stderr
     assert stored(root)[:2] == [("user", "before"), ("assistant", "Hello there.")]

@@ -31,7 +31,7 @@ MODULE = re.compile(
 )
 NAMED = re.compile(r"`((?:familiar|python3 run\.py) [^`\n]+)`")
 """A command in the text of a page."""
-OF_RUN_PY = ("help", "test", "…")
+OF_RUN_PY = ("docs", "help", "test", "…")
 """What follows is no verb of the program's own table."""
 NEW = re.compile(r"`[^`]+` \(new\)")
 """A file the reader is asked to make."""

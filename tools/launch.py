@@ -46,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         if testing:
             return run_checks(venv, arguments[1:])
+        if arguments[:1] == ["docs"]:
+            return call([python_of(venv), "-P", os.path.join(ROOT, "tools", "docs_site.py"), *arguments[1:]])
         return start(venv, arguments or ["chat"])
     except SetupProblem as problem:
         say(str(problem))

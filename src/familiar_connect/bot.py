@@ -19,7 +19,7 @@ from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
-from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.errors import ConfigError, MissingKeyError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
 from familiar_connect.extensions.load import load_extensions
 from familiar_connect.extensions.models import create_models
@@ -200,7 +200,7 @@ def check_keys(familiar: Familiar, home: Path, secrets: Secrets | None = None) -
             continue
         name = key_name(config, config.base_url or OPENROUTER_BASE_URL)
         if name is not None and secrets.get(name) is None:
-            raise ConfigError(
+            raise MissingKeyError(
                 f"no {name}, although [llm.{slot}] asks {config.model}: put a line {name}= with it "
                 f"into {HomeFolder(home).secrets_file}, or run `{command_name()} connect`"
             )

@@ -215,6 +215,7 @@ def _way_to_help(ctx: click.Context) -> str:
 
 def _run_to_exit_code() -> int:
     """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
+    from familiar_connect.commands.exit_codes import code_of
     from familiar_connect.commands.habits import explain_mistake
     from familiar_connect.config.command import program_name, with_command
     from familiar_connect.errors import FamiliarError
@@ -244,7 +245,7 @@ def _run_to_exit_code() -> int:
         return mistake.exit_code
     except FamiliarError as error:
         _tell(printable(with_command(str(error))))
-        return 1
+        return code_of(error)
     except KeyboardInterrupt:
         return 130
     except (OutputClosed, BrokenPipeError):

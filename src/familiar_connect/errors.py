@@ -17,6 +17,8 @@
     │   ├── ModelTimeoutError         a limit of time was met: names the setting that holds it
     │   ├── EmptyReplyError           it was asked twice and said nothing
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
+    ├── NoReplyError                  no model can be asked, or it was and gave nothing: the exit code is 3
+    │   └── MissingKeyError           nobody gave the key that an endpoint wants (a ConfigError too)
     ├── TurnDeadlineError             the model was silent for longer than a setting allows, which it names
     ├── DeliveryError                 a place could not be written to; `.retryable` as above
     │   └── NotSupported              asked of a place that cannot do it, as its features say
@@ -117,6 +119,14 @@ class EmptyReplyError(ModelError):
 
 class NoChoicesError(ModelError, ValueError):
     """The endpoint answered without any choice."""
+
+
+class NoReplyError(FamiliarError):
+    """A verb asked a model and got no answer, or has none to ask; the message says why and what to do."""
+
+
+class MissingKeyError(ConfigError, NoReplyError):
+    """An endpoint wants a key that nobody gave."""
 
 
 class TurnDeadlineError(FamiliarError):

@@ -68,7 +68,7 @@ def test_a_wrong_key_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> N
             tmp_path, "connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY", said=f"{KEY}\n"
         )
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "refused the key in MY_KEY (401)" in one_sentence(done)
     assert default_slot(root) == {}
     assert not (tmp_path / "secrets.env").exists()
@@ -79,7 +79,7 @@ def test_a_dead_endpoint_is_one_sentence_and_nothing_is_written(tmp_path: Path) 
     root = make_home(tmp_path)
     done = run_program(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "127.0.0.1:9" in one_sentence(done)
     assert default_slot(root) == {}
 
@@ -191,8 +191,8 @@ def test_two_addresses_at_once_are_refused(tmp_path: Path) -> None:
     root = make_home(tmp_path)
     done = run_program(tmp_path, "connect", "--to", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
-    assert done.returncode == 1
-    assert "--to ollama and --url each name an address: give one of them" in one_sentence(done)
+    assert done.returncode == 2
+    assert "--to ollama and --url each name an address: give one of them" in done.stderr
     assert default_slot(root) == {}
 
 

@@ -99,7 +99,7 @@ def test_a_slot_without_its_key_is_named(tmp_path: Path) -> None:
     (make_home(tmp_path) / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n')
     done = run_program(tmp_path, "run", env={"DISCORD_BOT": "x"})
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "no OPENROUTER_API_KEY" in one_sentence(done)
 
 

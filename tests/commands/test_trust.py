@@ -61,7 +61,7 @@ def test_a_redirect_does_not_carry_the_key_on(tmp_path: Path) -> None:
             to = ("--url", server.base_url, "--model", "m", "--key-env", "MY_KEY")
             done = run_program(tmp_path, "connect", *to, said=f"{KEY}\n")
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert len(server.requests) == 1
     assert other.requests == []
 

@@ -212,7 +212,7 @@ def test_doctor_says_that_packages_of_voice_are_not_installed(tmp_path: Path) ->
     )
     [finding] = look(home, {"PYTHONPATH": str(tmp_path)})
     assert finding.startswith("ok: off: its library is not installed; ")
-    assert finding.endswith("run.py --with voice voice` once")
+    assert finding.endswith("run.py --with voice voice` once (about 180 MB to fetch)")
     hides.write_text(hide.format("('hibari',)"), encoding="utf-8")
     [finding] = look(home, {"PYTHONPATH": str(tmp_path)})
     assert finding.startswith("warn: not all of it is there (hibari): its library is not installed; ")

@@ -32,6 +32,8 @@ class InstalledProgram:
     folder: Path
     pip: Mapping[str, str] = field(default_factory=dict)
     """Variables that tell pip where packages come from."""
+    inside: tuple[str, ...] = ()
+    """Words that stand before the command and start it in other surroundings."""
 
     @property
     def familiar(self) -> Path:
@@ -39,7 +41,7 @@ class InstalledProgram:
 
     def run(self, home: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self.familiar), *words],
+            [*self.inside, str(self.familiar), *words],
             env=self._environment(home),
             cwd=home,
             input=said,

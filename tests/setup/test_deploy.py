@@ -1,4 +1,4 @@
-"""The files of `deploy/` are well formed, and the commands in them exist."""
+"""The Containerfile and the files of `deploy/` are well formed, and the commands in them exist."""
 
 from __future__ import annotations
 
@@ -13,28 +13,33 @@ import click
 import pytest
 
 from familiar_connect.cli import VERBS, cli
-from tools.environment import lock_of
-from tools.launch import parse_extras
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
+CONTAINERFILE = ROOT / "Containerfile"
 PLACE = "/opt/familiar-connect"
 
 
-def dockerfile() -> list[tuple[str, str]]:
-    """Instruction and rest of every line, continued lines joined, comments left out."""
-    text = re.sub(r"(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text(encoding="utf-8")).replace("\\\n", " ")
+def instructions() -> list[tuple[str, str]]:
+    """Instruction and rest of every line of the Containerfile, continued lines joined, comments left out."""
+    text = re.sub(r"(?m)^#.*\n", "", CONTAINERFILE.read_text(encoding="utf-8")).replace("\\\n", " ")
     return [(line.split(None, 1)[0], line.split(None, 1)[1].strip()) for line in text.splitlines() if line.strip()]
 
 
 def of(instruction: str) -> list[str]:
-    return [rest for name, rest in dockerfile() if name == instruction]
+    return [rest for name, rest in instructions() if name == instruction]
 
 
-def check_command(words: list[str]) -> None:
+def last_stage() -> list[tuple[str, str]]:
+    """What the image that runs is made of."""
+    lines = instructions()
+    return lines[max(place for place, (name, _) in enumerate(lines) if name == "FROM") :]
+
+
+def check_command(words: list[str], expected: str = f"{PLACE}/.venv/bin/familiar") -> None:
     """The words are a verb of ours and options it knows."""
     program, verb, *options = words
-    assert program == f"{PLACE}/.venv/bin/familiar"
+    assert program == expected
     assert verb in VERBS
     command = cli.get_command(click.Context(cli), verb)
     assert command is not None
@@ -42,46 +47,52 @@ def check_command(words: list[str]) -> None:
     assert {word for word in options if word.startswith("--")} <= known
 
 
-def test_the_image_is_made_of_files_that_exist() -> None:
-    """Everything copied is in the repository, and let through to the build."""
-    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
-    copied = [name for rest in of("COPY") for name in rest.split()[:-1]]
+def test_the_image_is_made_of_the_wheel_and_the_pinned_packages() -> None:
+    """Everything copied is in the repository or is the wheel, and nothing else is let through to the build."""
+    [(copied, _), *_] = [(rest.split()[:-1], rest) for rest in of("COPY") if not rest.startswith("--from")]
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    locks = [name for name in copied if name.endswith(".lock")]
 
-    assert [name for name in copied if not (ROOT / name).exists()] == []
-    assert ignored[1] == "*"
-    assert [name for name in copied if f"!{name}" not in ignored and not name.startswith("requirements")] == []
-    assert {"requirements.lock", "requirements-discord.lock", "requirements-twitch.lock"} <= set(copied)
+    assert allowed[1] == "*"
+    assert [line.removeprefix("!") for line in allowed[2:]] == copied
+    assert [name for name in copied if name not in locks] == ["dist/familiar_connect-*.whl"]
+    assert [name for name in locks if not (ROOT / name).is_file()] == []
+    assert f"pip wheel --no-deps --wheel-dir {Path(copied[-1]).parent} ." in CONTAINERFILE.read_text(encoding="utf-8")
 
 
-def test_the_image_is_set_up_by_our_own_script() -> None:
-    """With extras that have locks."""
-    libraries, step = of("RUN")
-    words = shlex.split(step.split("&&", maxsplit=1)[0])
-    extras, left = parse_extras(words[2:])
+def test_the_image_installs_nothing_that_is_not_pinned() -> None:
+    """Packages by their hashes, then the wheel without an index; no line names a key, an index or an address."""
+    build, system = of("RUN")
+    installs = re.findall(r"pip install ([^|&]*)", build)
 
-    assert "libgomp1" in libraries
-    assert words[:2] == ["python3", "run.py"]
-    assert left == ["--setup-only"]
-    assert [extra for extra in extras if not Path(lock_of(extra)).is_file()] == []
+    assert [line for line in installs if "--require-hashes" not in line and "--no-index" not in line] == []
+    assert [line for line in installs if "--no-deps" not in line] == []
+    assert "libgomp1" in system
+    assert not re.search(r"(?i)token|secret|passw|api_?key|https?:|--index|\bARG\b|\bADD\b", str(instructions()))
 
 
 def test_the_image_runs_and_is_looked_after_by_real_commands() -> None:
     """The entry, its default and the health check."""
     entry, command = json.loads(of("ENTRYPOINT")[0]), json.loads(of("CMD")[0])
-    health = of("HEALTHCHECK")[0]
+    [health] = of("HEALTHCHECK")
+    check = json.loads(health[health.index("[") :])
 
-    check_command([*entry, *command])
-    check_command(json.loads(health[health.index("[") :]))
+    check_command([*entry, *command], "/opt/familiar/bin/familiar")
+    check_command(check, "/opt/familiar/bin/familiar")
+    assert check[1:] == ["doctor", "--live"]
+    assert "/opt/familiar" in next(rest for name, rest in last_stage() if name == "COPY")
 
 
 def test_the_image_runs_as_nobody_special_and_keeps_its_data() -> None:
-    """After the set-up, which is root's."""
-    names = [name for name, _ in dockerfile()]
+    """After the set-up, which is root's; by number, so that a cluster can see that it is not root."""
+    names = [name for name, _ in last_stage()]
 
     assert names.index("RUN") < names.index("USER") < names.index("ENTRYPOINT")
-    assert of("USER") == ["familiar"]
+    assert "RUN" not in names[names.index("USER") :]
+    assert of("USER") == ["10001"]
+    assert "useradd --uid 10001" in of("RUN")[-1]
     assert of("VOLUME") == ["/data"]
-    assert "FAMILIAR_HOME=/data" in of("ENV")[0]
+    assert {"FAMILIAR_HOME=/data", "HOME=/data"} <= set(of("ENV")[0].split())
 
 
 def test_the_compose_file_builds_that_image_and_keeps_its_data() -> None:
@@ -90,7 +101,9 @@ def test_the_compose_file_builds_that_image_and_keeps_its_data() -> None:
     composed: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     service = composed["services"]["familiar"]
 
-    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).resolve() == CONTAINERFILE
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
     assert service["volumes"] == ["data:/data"]
     assert "data" in composed["volumes"]
     assert service["restart"] == "unless-stopped"
@@ -114,4 +127,4 @@ def test_the_guide_names_every_file() -> None:
     """Nobody has to guess what a file is for."""
     guide = (ROOT / "docs" / "guides" / "deploy.md").read_text(encoding="utf-8")
 
-    assert [path.name for path in DEPLOY.iterdir() if path.suffix != ".dockerignore" and path.name not in guide] == []
+    assert [path.name for path in (*DEPLOY.iterdir(), CONTAINERFILE) if path.name not in guide] == []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -186,3 +187,38 @@ def test_with_its_extra_the_installed_page_answers_a_browser(wheel: Path, index:
     shown = installed.open_page(tmp_path)
 
     assert "Ember" in shown
+
+
+READ_ONLY = """
+set -e
+mount --bind {root} {root}
+mount -o remount,bind,ro {root}
+mount --bind {writable} {writable}
+mount -o remount,bind,ro /
+if touch {root}/no 2>/dev/null; then echo "the root can be written" >&2; exit 9; fi
+exec "$@"
+"""
+"""What makes everything but one folder read-only, as `--read-only` of a container does, for a command alone."""
+
+
+def test_on_a_read_only_root_it_answers_and_writes_to_its_home_alone(
+    installed: InstalledProgram, tmp_path: Path
+) -> None:
+    """As in the container: one folder for data and temporary files, everything else as it was made."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "--propagation", "private"]
+    script = READ_ONLY.format(writable=shlex.quote(str(tmp_path)), root=shlex.quote(str(installed.folder)))
+    inside = [*alone, "sh", "-c", script, "sh"]
+    try:
+        tried = subprocess.run([*inside, "true"], capture_output=True, text=True, check=False)
+    except OSError:
+        pytest.skip("this system has no unshare")
+    if tried.returncode:
+        pytest.skip(f"a read-only root cannot be had here: {tried.stderr.strip()}")
+    closed = InstalledProgram(installed.folder, {**installed.pip, "TMPDIR": str(tmp_path)}, tuple(inside))
+    made = closed.run(tmp_path, "init", "mira")
+    asked = closed.run(tmp_path, "ask", "Hello, who are you?")
+    live = closed.run(tmp_path, "doctor", "--live")
+
+    assert (made.returncode, asked.returncode) == (0, 0), made.stderr + asked.stderr
+    assert asked.stdout.strip()
+    assert (live.returncode, "mira is not running" in live.stderr) == (1, True)

@@ -65,7 +65,7 @@ Examples:
   familiar chat --group hearth            the group that groups/hearth.toml describes
   familiar chat -m qwen2.5-coder-1.5b     through another model this time
   echo "hi" | familiar chat --plain       one answer per line, nothing else on stdout
-Exit codes: 0 fine, 1 something is set up wrong, or a message got no reply.
+Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
 """
 
 
@@ -251,7 +251,7 @@ async def _chat(
         finally:
             warming.cancel()
             reader.close()
-        return exit_codes.FAILED if platform.exit_code else exit_codes.OK
+        return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
     finally:
         await familiar.aclose()
 

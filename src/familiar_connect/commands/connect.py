@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json, spinner
+from familiar_connect.commands.exit_codes import asking_a_model
 from familiar_connect.commands.model_choice import ModelChoice, WrittenChoice, write_model
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.errors import ConfigError, FamiliarError, ModelError
+from familiar_connect.errors import ConfigError, MissingKeyError, ModelError
 from familiar_connect.support.word_wrap import wrap_for
 
 if TYPE_CHECKING:
@@ -129,18 +130,16 @@ def connect(
 def connect_home(home: Path, familiar_id: str | None, options: ConnectOptions) -> int:
     """Connect the familiars of *home*, or one of them, as *options* say; what they leave open is asked."""
     if options.to is not None and options.url is not None:
-        raise ConfigError(f"--to {options.to} and --url each name an address: give one of them")
+        raise click.UsageError(f"--to {options.to} and --url each name an address: give one of them")
     if options.to is None and options.url is None:
         options = _choose(options)
     if options.to == "embedded":
         choice = ModelChoice(model="embedded")
         _say_written(write_model(home, familiar_id, choice), choice, None, options)
         return 0
-    try:
+    with asking_a_model("Nothing was written."):
         target = _target(options, home)
         answer = _connect(target, home, options)
-    except FamiliarError as error:
-        raise FamiliarError(f"{str(error).rstrip('.')}. Nothing was written.") from error
     base_url = None if options.to == "openrouter" else target.address
     choice = ModelChoice(model=target.model, base_url=base_url, api_key_env=target.key_env)
     _say_written(write_model(home, familiar_id, choice), choice, answer, options)
@@ -366,7 +365,7 @@ def _new_key(target: ConnectTarget, home: Path, options: ConnectOptions) -> tupl
 
 def _ask_key(target: ConnectTarget, home: Path, options: ConnectOptions) -> str:
     if options.quiet:
-        raise ConfigError(f"{target.key_env} is not set, and --json asks nothing: set it, or leave --json out")
+        raise MissingKeyError(f"{target.key_env} is not set, and --json asks nothing: set it, or leave --json out")
     return _ask(f"Key for {target.address} (kept in {HomeFolder(home).secrets_file})", _key, hide=True)
 
 

@@ -72,11 +72,18 @@ MAIN_SLOT = "main_prose"
 @familiar_option
 @click.option("--offline", is_flag=True, help="Ask no model for a word, and knock at no other computer.")
 @click.option("--privacy", is_flag=True, help="Only say what the program may contact, and why; contacts nobody.")
+@click.option("--live", is_flag=True, help="Only say whether `run` or `web` runs it now: exit code 0 if so, else 1.")
 @click.option("--ask-models", is_flag=True, hidden=True, help="What is done anyway, unless --offline.")
 @json_option
 @click.pass_context
 def doctor(
-    ctx: click.Context, familiar_id: str | None, offline: bool, privacy: bool, ask_models: bool, as_json: bool
+    ctx: click.Context,
+    familiar_id: str | None,
+    offline: bool,
+    privacy: bool,
+    live: bool,
+    ask_models: bool,
+    as_json: bool,
 ) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
@@ -84,6 +91,10 @@ def doctor(
     permissions. Exit code 1 when something is wrong.
     """
     set_familiar_option(familiar_id)
+    if live:
+        from familiar_connect.commands.doctor_live import show_live
+
+        return show_live(home_of(ctx), familiar_id, as_json=as_json)
     if privacy:
         from familiar_connect.commands.doctor_privacy import show_contacts
 

@@ -1,6 +1,14 @@
-"""What a script is told by the exit code. The numbers are kept from version to version."""
+"""What a script is told by the exit code: one number for one fault, whichever verb meets it.
+
+The numbers are kept from version to version.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from familiar_connect.errors import FamiliarError, ModelError, NoReplyError
 
 OK = 0
 FAILED = 1
@@ -15,6 +23,25 @@ EXIT_CODES = {
         "There is no such verb or option, it was written wrong, or a rehearsal or recording that is to be played "
         "cannot be read; nothing was done."
     ),
-    NO_REPLY: "`ask`: the message was heard and got no reply; a sentence says why. (A chat in a pipe ends with 1.)",
+    NO_REPLY: "No reply came: the model has no key, cannot be reached, or gave none; a sentence says why.",
     INTERRUPTED: "Ctrl-C ended it before it was done.",
 }
+
+
+def code_of(error: FamiliarError) -> int:
+    """The exit code of a verb that ends with *error*."""
+    return NO_REPLY if isinstance(error, NoReplyError) else FAILED
+
+
+@contextmanager
+def asking_a_model(then: str = "") -> Iterator[None]:
+    """Around a question to a model: a failure of it is a missing reply. *then* ends the sentence of any failure."""
+    try:
+        yield
+    except FamiliarError as error:
+        says = f"{str(error).rstrip('.')}. {then}" if then else str(error)
+        if isinstance(error, ModelError | NoReplyError):
+            raise NoReplyError(says) from error
+        if not then:
+            raise
+        raise FamiliarError(says) from error

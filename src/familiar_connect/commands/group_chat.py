@@ -163,7 +163,7 @@ async def hold_group_chat(
         with log_beside(platform):
             await platform.greet(is_chosen=options.greeting is not None, greeting=options.greeting or 0)
             await platform.run()
-        return exit_codes.FAILED if platform.exit_code else exit_codes.OK
+        return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
 
 
 async def _load(

@@ -14,6 +14,7 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, profile_of, progress_bar, say, say_json, spinner
 from familiar_connect.commands.connect import ConnectOptions, connect_home, say_choice
+from familiar_connect.commands.exit_codes import asking_a_model
 from familiar_connect.commands.habits import MODEL_HABITS
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.model_choice import ModelChoice, write_model
@@ -344,11 +345,8 @@ def _test_local(what: str, path: Path) -> None:
     from familiar_connect.llm.embedded.word import ask_model_file
 
     say(f"Loading {what} and asking it for a word …")
-    try:
-        with spinner("loading the model"):
-            answer = asyncio.run(ask_model_file(what, path))
-    except FamiliarError as error:
-        raise FamiliarError(f"{str(error).rstrip('.')}. Nothing was written.") from error
+    with asking_a_model("Nothing was written."), spinner("loading the model"):
+        answer = asyncio.run(ask_model_file(what, path))
     took = f"loaded in {answer.load_s:.1f} s, answered in {answer.seconds:.1f} s"
     say(f"It answered: {answer.text or '(nothing, but it works)'} ({took})")
 

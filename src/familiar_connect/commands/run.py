@@ -37,7 +37,9 @@ from familiar_connect.commands.page_server import (
 )
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.command import command_name
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
+from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
@@ -57,7 +59,8 @@ Examples:
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
   familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
   familiar run --demo-discord --tour      the same, with people who speak by themselves
-Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
+Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong, 3 a model has no key. A second Ctrl-C leaves
+at once.
 """
 
 
@@ -137,7 +140,7 @@ async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot], *, p
             bot = make_bot(familiar)
             if embedded is not None:
                 embedded.start_in_background()
-            async with _with_page(bot, home, page_port):
+            async with _with_page(bot, home, page_port), show_life(FamiliarFolder(root).running_file):
                 _announce(bot)
                 await familiar.start()
                 return await run_until(leaving, bot)

@@ -20,7 +20,9 @@ from familiar_connect.commands.page_server import (
 )
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.commands.run import run_until, stop_on_signal
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.support.clock import machine_zone
+from familiar_connect.support.sign_of_life import show_life
 
 EPILOG = """\b
 Examples:
@@ -28,7 +30,7 @@ Examples:
   familiar web --no-open --port 9000    only print the address
   familiar web --host 0.0.0.0           let other computers in; needs WEB_PASSWORD: `familiar keys set WEB_PASSWORD`
 The address holds a token that lets in whoever opens it: do not pass it on. Ctrl-C stops.
-Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong.
+Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong, 3 a model has no key.
 """
 
 
@@ -78,8 +80,9 @@ async def _serve(root: Path, home: Path, options: WebOptions, password: str | No
                 page = await build_page(familiar, home, options, listening, password)
                 if embedded is not None:
                     embedded.start_in_background()
-                await familiar.start()
-                return await run_until(leaving, Bot(familiar, [page], {}, _tell))
+                async with show_life(FamiliarFolder(root).running_file):
+                    await familiar.start()
+                    return await run_until(leaving, Bot(familiar, [page], {}, _tell))
             finally:
                 await familiar.aclose()
 

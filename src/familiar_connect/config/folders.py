@@ -44,6 +44,11 @@ class FamiliarFolder:
         return self.root / "subscriptions.toml"
 
     @property
+    def running_file(self) -> Path:
+        """Held and renewed by the program that runs this familiar on its platforms or its page."""
+        return self.home.cache / "running" / f"{self.familiar_id}.lock"
+
+    @property
     def chats_file(self) -> Path:
         """The chats of each place."""
         return self.root / "chats.toml"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.command import command_to_install, command_with_extra
+from familiar_connect.config.extra_sizes import EXTRA_SIZES
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
@@ -77,6 +78,7 @@ def why_not_sent(secrets: Secrets, file: Path) -> str | None:
 
 def how_to_install(extra: str) -> str:
     """The sentence for an extra that is not installed."""
+    size = f"about {EXTRA_SIZES[extra].fetch} MB to fetch"
     if (command := command_with_extra(extra)) is not None:
-        return f"its library is not installed; start with `{command}` once"
-    return f"its library is not installed; run `{command_to_install(extra)}`"
+        return f"its library is not installed; start with `{command}` once ({size})"
+    return f"its library is not installed; run `{command_to_install(extra)}` ({size})"

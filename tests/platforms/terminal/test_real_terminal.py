@@ -86,7 +86,7 @@ def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_
         session.wait_for_text(PROMPT, times=2)
         session.enter("/quit")
 
-        assert session.wait_end() == 1
+        assert session.wait_end() == 3
     told = session.text.replace("\n", "")
     assert str(home / "familiars" / "ember") in told
     assert "/help" in told
@@ -288,7 +288,7 @@ def test_a_model_that_fails_leaves_you_at_the_prompt(tmp_path: Path) -> None:
         session.wait_for_text("Ember: Better.")
         session.enter("/quit")
 
-        assert session.wait_end() == 1
+        assert session.wait_end() == 3
 
 
 def test_an_endpoint_the_folder_names_is_asked_about_once(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.exit_codes import asking_a_model
 from familiar_connect.commands.memory.session import open_session
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def check(ctx: click.Context, propose: bool, ask_model: bool, familiar_id: str |
     from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
     from familiar_connect.memory.maintenance.review import Review
 
-    doubts = asyncio.run(_ask_model(root_of(ctx, familiar_id), home_of(ctx))) if ask_model else []
+    with asking_a_model():
+        doubts = asyncio.run(_ask_model(root_of(ctx, familiar_id), home_of(ctx))) if ask_model else []
     with open_session(ctx, familiar_id) as memory:
         now = datetime.now(UTC)
         memory.notice_hand_edits()

@@ -19,6 +19,7 @@ from familiar_connect.commands.common import (
     say,
     say_json,
 )
+from familiar_connect.commands.exit_codes import asking_a_model
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import pluralize
 
@@ -29,7 +30,7 @@ EPILOG = """\b
 Examples:
   familiar memory write-now
   familiar memory write-now --retry ID    try a batch again that the writer gave up on (see review --list)
-Exit codes: 0 written, or nothing to write; 1 the model gave no usable answer.
+Exit codes: 0 written, or nothing to write; 1 the model gave no usable answer; 3 it cannot be reached.
 """
 MAX_PASSES = 10_000
 
@@ -42,7 +43,9 @@ MAX_PASSES = 10_000
 def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as_json: bool) -> int:
     """Write up what was said since the last time, without waiting for the scheduler."""
     home = home_of(ctx)
-    results = asyncio.run(write_waiting(root_of(ctx, familiar_id), home, retry=retry, quiet=as_json))
+    root = root_of(ctx, familiar_id)
+    with asking_a_model():
+        results = asyncio.run(write_waiting(root, home, retry=retry, quiet=as_json))
     if as_json:
         say_json([_facts(result) for result in results])
     else:
