@@ -37,6 +37,7 @@ from familiar_connect.commands.doctor_checks import (
     check_extensions,
     check_platforms,
     check_presets,
+    check_proposals,
     check_regex,
     check_voice,
 )
@@ -137,7 +138,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("character", lambda: check_character(root, home))
     yield from _run_check("confidence", lambda: _confidence(root))
     yield from _run_check("versions", lambda: _versions(root))
-    yield from _run_check("review", lambda: _pending(root))
+    yield from _run_check("review", lambda: check_proposals(root))
     yield from _run_check("speech", lambda: check_speech_services(root, home))
     yield from _run_check("documents", lambda: check_documents(root))
     yield from _run_check("preset", lambda: check_presets(root, home))
@@ -461,21 +462,6 @@ def _versions(root: Path) -> Iterator[DoctorFinding]:
             yield DoctorFinding("versions", "bad", problem)
         if not problems:
             yield DoctorFinding("versions", "ok", f"{len(audit.entries()):,} changes, every earlier text is there")
-
-
-def _pending(root: Path) -> Iterator[DoctorFinding]:
-    """What waits for the owner; nothing is said when nothing does."""
-    from familiar_connect.memory.maintenance.review import Review
-    from familiar_connect.memory.store import MemoryStore
-
-    if not FamiliarFolder(root).memory.is_dir():
-        return
-    waiting = Review(MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)).list()
-    kinds = {"proposal": "proposals", "quarantine": "batches the memory writer gave up on", "broken": "unreadable ones"}
-    counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
-    if waiting:
-        says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        yield DoctorFinding("review", "warn", f"{says} wait: `familiar memory review`")
 
 
 def _index(root: Path) -> DoctorFinding:

@@ -144,6 +144,21 @@ def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFindin
             yield DoctorFinding("preset", "bad", f"{FamiliarFolder(root).channel_file(channel_id)}: {error}; {fix}")
 
 
+def check_proposals(root: Path) -> Iterator[DoctorFinding]:
+    """What waits for the owner; nothing is said when nothing does."""
+    from familiar_connect.memory.maintenance.review import Review
+    from familiar_connect.memory.store import MemoryStore
+
+    if not FamiliarFolder(root).memory.is_dir():
+        return
+    waiting = Review(MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)).list()
+    kinds = {"proposal": "proposals", "quarantine": "batches the memory writer gave up on", "broken": "unreadable ones"}
+    counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
+    if waiting:
+        says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        yield DoctorFinding("review", "warn", f"{says} wait: `familiar memory review`")
+
+
 def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Settings in the familiar's files that do not count, because the owner has not allowed them."""
     from familiar_connect.commands.consent import allow_command, missing_settings
