@@ -14,6 +14,7 @@ import pytest
 import familiar_connect
 from familiar_connect.commands.doctor_privacy import Contact, list_contacts
 from familiar_connect.config import load_character_config
+from familiar_connect.config.extension_list import ExtensionList, FoundExtension
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import SERVICE_ADDRESSES, SERVICE_KEYS
@@ -68,6 +69,19 @@ def test_every_place_that_settings_name_is_told_with_its_reason(tmp_path: Path) 
     assert "[twitch]" in why["https://api.twitch.tv"]
     assert "pictures" in why["any public address"]
     assert told["never"]
+
+
+def test_an_extension_is_named_for_nobody_knows_where_it_sends(tmp_path: Path) -> None:
+    """One row for each that the owner allowed."""
+    root = set_up(tmp_path)
+    found = FoundExtension(name="irc", target="familiar_irc:extension", package="familiar-irc", version="1.0")
+    before = list_contacts(tmp_path, root)
+    ExtensionList(tmp_path).allow(found)
+
+    added = [each for each in list_contacts(tmp_path, root) if each not in before]
+
+    assert [(each.where, each.when) for each in added] == [("wherever it likes", "while it talks")]
+    assert "the extension irc" in added[0].why
 
 
 def test_a_discord_of_ones_own_takes_the_place_of_the_real_one(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def list_contacts(home: Path, root: Path | None) -> list[Contact]:
         *_list_media(config),
         *_list_speech(config, home, root),
         *_list_platforms(config, home, root),
+        *_list_extensions(home),
         *_list_proxies(),
         *_list_requested(home, config),
     ]
@@ -121,6 +122,15 @@ def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator
         yield from (Contact(host, UNASKED, "DISCORD_BOT: `familiar run` answers on Discord") for host in hosts)
     if why_not_set_up("twitch", config, root, home=home, secrets=secrets) is None:
         yield from (Contact(host, UNASKED, "[twitch] `familiar run` answers on Twitch") for host in TWITCH_HOSTS)
+
+
+def _list_extensions(home: Path) -> Iterator[Contact]:
+    """What the owner's extensions contact is their own affair, so each is named."""
+    from familiar_connect.config.extension_list import ExtensionList
+
+    for each in ExtensionList(home).list_allowed():
+        why = f"you allowed the extension {each.name}, of the package {each.package}; only its maker can say where to"
+        yield Contact("wherever it likes", UNASKED, why)
 
 
 def _list_proxies() -> Iterator[Contact]:
