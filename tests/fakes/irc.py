@@ -16,7 +16,7 @@ import pytest
 from tests.fakes.waiting import wait_until
 from tools.irc_server import find_irc_server
 
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 CONFIG = """[Global]
 Name = irc.test.example
 Listen = 127.0.0.1
@@ -85,16 +85,13 @@ class IrcClient:
         self.send(f"PRIVMSG {target} :{text}")
 
     def join_with(self, room: str, nick: str) -> None:
-        """Come into *room*, and wait until *nick* is there, too."""
+        """Come into *room*, by its name and key, and wait until *nick* is there, too."""
+        name = room.split()[0]
         self.send(f"JOIN {room}")
-        self.wait_for(rf" 366 {self.nick} {room} ")
-        ends = time.monotonic() + PATIENCE_S
-        while not any(
-            re.search(rf" 353 .*{room} :.*\b{nick}\b|:{nick}!\S+ JOIN :?{room}", each) for each in self.lines
-        ):
-            assert time.monotonic() < ends, f"{nick} never came to {room}: {self.lines}"
-            self._read(0.05)
-            self.send(f"NAMES {room}")
+        self.wait_for(rf" 366 {self.nick} {name} ")
+        here = re.compile(rf" 353 .*{name} :(?:.* )?[@+]?{nick}(?: |$)|:{nick}!\S+ JOIN :?{name}")
+        if not any(here.search(line) for line in self.lines):
+            self.wait_for(rf":{nick}!\S+ JOIN :?{name}")
 
     def wait_for(self, pattern: str, *, within_s: float = PATIENCE_S, count: int = 1) -> str:
         """The line that matches *pattern*, the *count*th of them."""

@@ -20,7 +20,7 @@ from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author, ChannelKey
-from familiar_connect.slash.command import SlashContext
+from familiar_connect.slash.command import SlashContext, SlashPlace
 from familiar_connect.slash.registry import find_command, is_offered_at, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
@@ -136,26 +136,31 @@ class PlatformHost:
     # Answering
 
     async def join(self, channel: str, place: Place, *, is_dm: bool = False) -> None:
-        """Listen in *channel* from now on, say what a crash kept from being said, and answer who is still waiting.
+        """Listen in *channel* from now on; who was left waiting there by an earlier run is answered beside.
 
         A direct message needs no subscription: the platform decides whose it hands on, and *is_dm* says that it is one.
         """
         number = await self._number(channel)
         if not is_dm:
             await off_loop(self._subscribe, number)
+        leftovers = self._familiar.history_store.outbox.channels_with_leftovers
+        if number in await off_loop(leftovers, self._familiar.id):
+            self._background.start(self._finish(number, place, is_dm=is_dm), name=f"leftovers {channel}")
+
+    async def waiting_channels(self) -> Sequence[str]:
+        """Channels in which an earlier run left somebody waiting; `join` answers them, once each can be reached."""
+        return await off_loop(self._waiting_channels)
+
+    async def _finish(self, number: int, place: Place, *, is_dm: bool) -> None:
+        """Say what a crash kept from being said, and answer who is still waiting."""
         familiar = self._familiar
-        if number not in await off_loop(familiar.history_store.outbox.channels_with_leftovers, familiar.id):
-            return
         try:
             await familiar.reply_path.outbox.recover(number, place)
         except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
             logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
             return
-        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=familiar.clock.now(), is_dm=is_dm)
-
-    async def waiting_channels(self) -> Sequence[str]:
-        """Channels in which an earlier run left somebody waiting; `join` answers them, once each can be reached."""
-        return await off_loop(self._waiting_channels)
+        now = familiar.clock.now()
+        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=now, is_dm=is_dm)
 
     @contextmanager
     def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
@@ -184,7 +189,9 @@ class PlatformHost:
         if wanted is None:
             return None
         is_operator = self._familiar.owner.is_owner(author)
+        scene = await place.scene()
         context = SlashContext(
+            place=SlashPlace(channel=scene.channel or ChannelContext(channel, ChannelKind.text), scene=scene),
             channel_id=await self._number(channel),
             author=author,
             is_operator=is_operator,

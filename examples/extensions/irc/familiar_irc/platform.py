@@ -207,7 +207,7 @@ class IrcPlatform:
             return
         place.room.enter()
         await self._send(write_line("MODE", place.room.name))
-        self._host.start(self._host.join(place.channel, place), name=f"join {place.channel}")
+        await self._host.join(place.channel, place)
 
     async def _on_part(self, line: IrcLine) -> None:
         self._left(line.param(0), line.nick)
