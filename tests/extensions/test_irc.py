@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.extension_packages import install_example, run_beside
+from tests.fakes.extension_packages import EXAMPLES, install_example, run_beside
+from tests.fakes.installed import InstalledProgram, build_archive, make_environment
 from tests.fakes.irc import PATIENCE_S, IrcClient, IrcServer, irc_server
 from tests.fakes.model_server import ModelServer, stall, stream_answer
 from tests.fakes.program import make_home, model_endpoint
@@ -90,15 +91,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def write_settings(home: Path, model: ModelServer, section: str) -> None:
+    """A home with *section* in its settings, where replies come without the pauses of somebody typing."""
+    settings = make_home(home, model) / "character.toml"
+    usual, typing = settings.read_text(encoding="utf-8"), "[typing_simulation]\n"
+    assert usual.count(typing) == 1
+    settings.write_text(f"{usual.replace(typing, f'{typing}enabled = false{chr(10)}')}\n{section}", encoding="utf-8")
+
+
 @contextmanager
 def make_world(folder: Path, site: Path) -> Iterator[World]:
     """A home whose familiar is on IRC, beside a server of its own. The rooms are there, and have an operator."""
     with irc_server(folder) as server, model_endpoint(stall) as model:
         world = World(folder, site, server, model)
         model.script[:] = [world.answer]
-        settings = make_home(world.home, model) / "character.toml"
-        with settings.open("a", encoding="utf-8") as file:
-            file.write("\n" + SETTINGS.format(port=server.port, rooms=json.dumps(ROOMS), more=OWNER))
+        write_settings(world.home, model, SETTINGS.format(port=server.port, rooms=json.dumps(ROOMS), more=OWNER))
         allowed = run_beside(site, world.home, "extension", "allow", "irc")
         assert allowed.returncode == 0, allowed.stderr
         keeper = world.client("keeper")
@@ -303,3 +310,23 @@ def test_doctor_tells_whether_the_server_answers(site: Path, tmp_path: Path) -> 
     told = run_beside(site, tmp_path / "home", "doctor").stdout
 
     assert "irc: 127.0.0.1 does not answer on port 1" in " ".join(told.split())
+
+
+def test_both_packages_installed_in_an_empty_environment_talk_over_irc(tmp_path: Path) -> None:
+    """As for a person: two wheels, what they ask for, `extension allow`, `[irc]`, and `familiar run`."""
+    pytest.importorskip("hatchling", reason="the build system is not installed here")
+    ours = build_archive("wheel", tmp_path)
+    theirs = build_archive("wheel", tmp_path, EXAMPLES / "irc")
+    installed = InstalledProgram(make_environment(tmp_path / "env", ours, beside=[theirs]))
+    with irc_server(tmp_path) as server, model_endpoint(stream_answer("Tea it is.")) as model:
+        write_settings(tmp_path / "data", model, SETTINGS.format(port=server.port, rooms='["#answers"]', more=""))
+        allowed = installed.run(tmp_path, "extension", "allow", "irc")
+        assert allowed.returncode == 0, allowed.stderr
+        ada = IrcClient(server.port, "ada")
+        try:
+            with installed.serve(tmp_path, "run"):
+                ada.join_with("#answers", "Ember")
+                ada.say("#answers", "Ember: shall we have tea?")
+                ada.wait_for(r":Ember!\S+ PRIVMSG #answers :Tea it is\.")
+        finally:
+            ada.close()

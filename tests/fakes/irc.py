@@ -16,7 +16,7 @@ import pytest
 from tests.fakes.waiting import wait_until
 from tools.irc_server import find_irc_server
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 CONFIG = """[Global]
 Name = irc.test.example
 Listen = 127.0.0.1

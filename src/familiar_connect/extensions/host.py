@@ -91,7 +91,8 @@ class PlatformHost:
     ) -> None:
         """Somebody said *text*: it is stored before anything else happens, and answered at *place* if it should be.
 
-        In a channel it is heard after `join`. Whose direct messages are heard is for the platform to decide. The same *message_id* twice is stored once.
+        In a channel it is heard after `join`; whose direct messages are heard is for the platform to decide. The same
+        *message_id* twice is stored once.
         """
         message = InboundMessage(
             platform=self.platform,

@@ -100,7 +100,7 @@ def plain_text(text: str) -> str | None:
 
 
 def fold_nick(name: str, casemapping: str = "rfc1459") -> str:
-    """*name* as the server compares it. A mapping that we do not know is taken for the oldest, which has most in one."""
+    """*name* as the server compares it. A mapping that we do not know is taken for the oldest."""
     return name.translate(_FOLDINGS.get(casemapping, _RFC1459))
 
 

@@ -21,9 +21,7 @@ class IrcSettings:
 
     host: str = setting("", TEXT, "The server to connect to.", example='"irc.libera.chat"')
     port: int = setting(6697, integer_rule(least=1), "Its port.")
-    tls: bool = setting(
-        True, FLAG, "Whether the connection is encrypted. Without it the password can be read on the way."
-    )
+    tls: bool = setting(True, FLAG, "Whether the connection is encrypted; else a password can be read on its way.")
     nick: str = setting("", TEXT, "What the familiar is called there; empty: by its name.")
     channels: list[str] = setting(
         [], TEXTS, "The rooms it joins, each with its key if it has one.", example='["#tea", "#garden sesame"]'
@@ -31,8 +29,8 @@ class IrcSettings:
     owner: str = setting(
         "",
         TEXT,
-        "Who is the owner, as the server shows them: nick!user@host, with * and ? for what may differ. The host says who "
-        "somebody is, so it may not be left open.",
+        "Who is the owner, as the server shows them: nick!user@host, with * and ? for what may differ. The host says "
+        "who somebody is, so it may not be left open.",
         example='"*!*@user/ada"',
     )
     dms: str = setting("everyone", choice_rule("everyone", "owner", "off"), "Whose direct messages are heard.")
