@@ -198,12 +198,15 @@ def test_commands_of_a_room_are_for_its_operators(world: World) -> None:
     chats = eve.wait_for(r":Ember!\S+ NOTICE eve ", count=3)
     eve.say("#ops", "!Ember memory")
     owners = eve.wait_for(r":Ember!\S+ NOTICE eve ", count=4)
+    eve.say("#ops", "!Ember subscribe-text")
+    elsewhere = eve.wait_for(r":Ember!\S+ NOTICE eve ", count=5)
 
     assert "takes the right to manage this channel" in refused
     assert "begin" in allowed.lower()
     assert "takes the right" not in became
     assert "every channel" in chats  # not the list of the owner's own
     assert "Only the familiar's operator" in owners
+    assert "There is no /subscribe-text here." in elsewhere
     assert len([line for line in keeper.settle() if " #ops :" in line and ":Ember!" in line]) == 1  # good morning
 
 
