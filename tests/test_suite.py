@@ -23,7 +23,7 @@ from tests.fakes.program_process import environment, start_program
 from tests.fakes.quick import kinds_of_file
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import until, wait_until
-from tools import browser, launch
+from tools import browser, irc_server, launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -216,9 +216,27 @@ def test_a_browser_is_fetched_in_ci_alone_and_only_where_there_is_none(
     ran: list[list[str]] = []
     monkeypatch.setattr(browser, "find_browser", lambda: "/usr/bin/chromium" if there else None)
     monkeypatch.setattr(browser, "installer", lambda: ["apt-get"])
-    monkeypatch.setattr(browser, "_run", lambda command: not ran.append(list(command)))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(browser, "run_quietly", lambda command: not ran.append(list(command)))  # type: ignore[func-returns-value]
     monkeypatch.setenv("CI", "1" if is_ci else "")
     browser.prepare_browser()
+
+    assert [command[1] for command in ran] == steps
+
+
+@pytest.mark.parametrize(
+    ("is_ci", "there", "steps"),
+    [(False, False, []), (True, True, []), (True, False, ["update", "install"])],
+)
+def test_a_server_of_irc_is_fetched_in_ci_alone_and_only_where_there_is_none(
+    is_ci: bool, there: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the browser is: elsewhere the tests that need one are skipped."""
+    ran: list[list[str]] = []
+    monkeypatch.setattr(irc_server, "find_irc_server", lambda: "/usr/sbin/ngircd" if there else None)
+    monkeypatch.setattr(irc_server, "installer", lambda: ["apt-get"])
+    monkeypatch.setattr(irc_server, "run_quietly", lambda command: not ran.append(list(command)))  # type: ignore[func-returns-value]
+    monkeypatch.setenv("CI", "1" if is_ci else "")
+    irc_server.prepare_irc_server()
 
     assert [command[1] for command in ran] == steps
 

@@ -29,7 +29,7 @@ def prepare_browser() -> None:
         return
     say("Installing Chromium for the tests of the page")
     for words in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", PACKAGE]):
-        if not _run([*install, *words]):
+        if not run_quietly([*install, *words]):
             say(f"`{' '.join([*install, *words])}` failed: the tests of the page will say that there is no Chromium.")
             return
 
@@ -43,7 +43,8 @@ def installer() -> list[str] | None:
     return ["sudo", "-n", "apt-get"] if shutil.which("sudo") is not None else None
 
 
-def _run(command: Sequence[str]) -> bool:
+def run_quietly(command: Sequence[str]) -> bool:
+    """Run *command* without questions; whether it went well."""
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
         return subprocess.run(command, check=False, env=quiet, timeout=LONGEST_S).returncode == 0

@@ -139,8 +139,10 @@ def run_checks(venv: str, arguments: Sequence[str]) -> int:
     if list(arguments) == ["--quick"]:
         checks = [("tests", (*CHECKS[-1][1], "--quick"))]
     from tools.browser import prepare_browser  # not on the path that hands the process over
+    from tools.irc_server import prepare_irc_server
 
     prepare_browser()
+    prepare_irc_server()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process the tests start would compile the program anew
     if folder := memory_folder():
         os.environ["TMPDIR"] = folder

@@ -45,6 +45,13 @@ def test_every_class_and_function_is_described() -> None:
     assert [each.__name__ for each in kinds if not inspect.getdoc(each)] == []
 
 
+def test_every_name_is_used_by_an_example() -> None:
+    """So that whoever wonders how finds a line that a test runs."""
+    used = {name for file in EXAMPLE_FILES for module, name in imports_of(file) if module == "familiar_connect.api"}
+
+    assert sorted(set(api.__all__) - used) == []
+
+
 @pytest.mark.parametrize("file", EXAMPLE_FILES, ids=lambda file: file.name)
 def test_an_example_imports_nothing_else_of_ours(file: Path) -> None:
     """As a stranger's extension does."""

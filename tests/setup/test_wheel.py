@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -24,39 +21,9 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.llm.local.catalogue import SMALL_MODEL
-from tests.fakes.installed import InstalledProgram, build_archive
+from tests.fakes.installed import InstalledProgram, build_archive, make_environment
 
-EXTRA = re.compile(r"extra == ['\"]([^'\"]+)['\"]")
-BRACKETS = re.compile(r"\[([^\]]+)\]")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the environment is linked together as POSIX has it")
-
-
-def needed(name: str, extras: frozenset[str], found: dict[str, Distribution]) -> None:
-    """Add to *found* whatever the package *name*, with its *extras*, asks for."""
-    try:
-        package = distribution(name)
-    except PackageNotFoundError:
-        return  # another system's
-    if name in found:
-        return
-    found[name] = package
-    for row in package.requires or []:
-        requirement, _, marker = row.partition(";")
-        wanted = EXTRA.findall(marker)
-        if wanted and extras.isdisjoint(wanted):
-            continue
-        parts = _NAME.findall(requirement)
-        needed(parts[0], frozenset(BRACKETS.findall(requirement)), found)
-
-
-def link_packages(site: Path, packages: Iterator[Distribution]) -> None:
-    """Put what each of *packages* installed into *site*, by links to its folders and files."""
-    for package in packages:
-        for top in {Path(file).parts[0] for file in package.files or [] if ".." not in Path(file).parts}:
-            there, here = Path(str(package.locate_file(top))), site / top
-            if there.exists() and not here.exists() and top != "__pycache__":
-                here.symlink_to(there)
 
 
 @pytest.fixture(scope="module")
@@ -80,27 +47,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, index: Path, tmp_path_factory: pytest.TempPathFactory) -> InstalledProgram:
     return InstalledProgram(make_environment(tmp_path_factory.mktemp("plain"), wheel), only_from(index))
-
-
-def make_environment(folder: Path, wheel: Path, *extras: str) -> Path:
-    """An environment with *wheel* and what it asks for, with *extras*."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    [site] = (folder / "lib").glob("python*/site-packages")
-    install = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile")
-    subprocess.run([*install, "--target", str(site), str(wheel)], check=True)
-    found: dict[str, Distribution] = {}
-    [facts] = site.glob("familiar_connect-*.dist-info")
-    for row in Distribution.at(facts).requires or []:
-        wanted = EXTRA.findall(row)
-        if not wanted or not set(extras).isdisjoint(wanted):
-            needed(_NAME.findall(row)[0], frozenset(BRACKETS.findall(row.partition(";")[0])), found)
-    needed("pip", frozenset(), found)
-    link_packages(site, iter(found.values()))
-    script = folder / "bin" / "familiar"
-    lines = (f"#!{folder}/bin/python", "import sys", "from familiar_connect.cli import main", "sys.exit(main())", "")
-    script.write_text("\n".join(lines), encoding="utf-8")
-    script.chmod(0o755)
-    return folder
 
 
 def only_from(index: Path) -> dict[str, str]:

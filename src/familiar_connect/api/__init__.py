@@ -7,7 +7,7 @@ away or changes its meaning before the next minor version, whose changelog then 
 from __future__ import annotations
 
 from familiar_connect.audience import EVERYONE, Audience
-from familiar_connect.chat.place import Place, PlaceFeatures
+from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.rules import FLAG, TEXT, TEXT_OR_NONE, TEXTS, choice_rule, integer_rule, number_rule
@@ -72,6 +72,7 @@ __all__ = [
     "ProviderPart",
     "ReadBy",
     "Refusal",
+    "ReplyTarget",
     "Scene",
     "SetupError",
     "SlashCommand",

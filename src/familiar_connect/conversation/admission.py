@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.limits import ReplyLimits
@@ -22,6 +22,8 @@ class Admission:
     owner: OwnerContact
     dms: str = "owner"
     """Whose direct messages are heard: `off`, `owner` or `everyone`."""
+    own_dm_rules: set[str] = field(default_factory=set)
+    """Platforms that decide by themselves whose direct messages they hand on."""
     limits: ReplyLimits | None = None
     """Who is heard and not answered; None: nobody."""
     bots: frozenset[str] = frozenset()
@@ -51,6 +53,8 @@ class Admission:
         if message.platform in LOCAL_PLATFORMS:
             return True
         if message.is_dm:
+            if message.platform in self.own_dm_rules:
+                return True
             return self.dms == "everyone" or (self.dms == "owner" and self.owner.is_owner(message.author))
         kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
         channels = (message.channel_id, message.parent_channel_id)

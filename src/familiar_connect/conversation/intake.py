@@ -132,6 +132,10 @@ class Intake:
                 await off_loop(self._pending_speech.remove, speech)
             return result
 
+    def hear_every_dm_of(self, platform: str) -> None:
+        """Take in every direct message that *platform* hands on: it decides by itself whose those are."""
+        self._admission.own_dm_rules.add(platform)
+
     async def keep_speech(self, key: str, message: InboundMessage, place: Place) -> None:
         """Write down what was said aloud before it is received, so that a crash does not lose it: under *key*.
 

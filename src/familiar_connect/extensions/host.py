@@ -20,8 +20,8 @@ from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author, ChannelKey
-from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashContext, SlashPlace
+from familiar_connect.slash.registry import find_command, is_offered_at, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
@@ -53,6 +53,7 @@ class PlatformHost:
         self._familiar = familiar
         self._tell = tell
         self._background = BackgroundTasks(platform)
+        familiar.intake.hear_every_dm_of(platform)
         self.platform = platform
         self.settings: Any = part.settings
         """The part's settings dataclass, filled."""
@@ -90,7 +91,8 @@ class PlatformHost:
     ) -> None:
         """Somebody said *text*: it is stored before anything else happens, and answered at *place* if it should be.
 
-        The same *message_id* twice is stored once.
+        In a channel it is heard after `join`; whose direct messages are heard is for the platform to decide. The same
+        *message_id* twice is stored once.
         """
         message = InboundMessage(
             platform=self.platform,
@@ -134,19 +136,32 @@ class PlatformHost:
 
     # Answering
 
-    async def join(self, channel: str, place: Place) -> None:
-        """Listen in *channel* from now on, say what a crash kept from being said, and answer who is still waiting."""
+    async def join(self, channel: str, place: Place, *, is_dm: bool = False) -> None:
+        """Listen in *channel* from now on; who was left waiting there by an earlier run is answered beside.
+
+        A direct message needs no subscription: the platform decides whose it hands on, and *is_dm* says that it is one.
+        """
         number = await self._number(channel)
-        await off_loop(self._subscribe, number)
+        if not is_dm:
+            await off_loop(self._subscribe, number)
+        leftovers = self._familiar.history_store.outbox.channels_with_leftovers
+        if number in await off_loop(leftovers, self._familiar.id):
+            self._background.start(self._finish(number, place, is_dm=is_dm), name=f"leftovers {channel}")
+
+    async def waiting_channels(self) -> Sequence[str]:
+        """Channels in which an earlier run left somebody waiting; `join` answers them, once each can be reached."""
+        return await off_loop(self._waiting_channels)
+
+    async def _finish(self, number: int, place: Place, *, is_dm: bool) -> None:
+        """Say what a crash kept from being said, and answer who is still waiting."""
         familiar = self._familiar
-        if number not in await off_loop(familiar.history_store.outbox.channels_with_leftovers, familiar.id):
-            return
         try:
             await familiar.reply_path.outbox.recover(number, place)
         except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
             logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
             return
-        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=familiar.clock.now())
+        now = familiar.clock.now()
+        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=now, is_dm=is_dm)
 
     @contextmanager
     def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
@@ -156,7 +171,14 @@ class PlatformHost:
             key = await off_loop(self._familiar.history_store.channel_keys.key_of, number)
             return await find_channel(key.id) if key is not None and key.platform == self.platform else None
 
-        with self._familiar.live_places.connect(self.platform, find), self._familiar.owner.connect(is_owner=is_owner):
+        def is_our_owner(author: Author) -> bool:
+            """Ids of another platform say nothing here: somebody there may be called as the owner is here."""
+            return is_owner is not None and author.platform == self.platform and is_owner(author)
+
+        with (
+            self._familiar.live_places.connect(self.platform, find),
+            self._familiar.owner.connect(is_owner=is_our_owner),
+        ):
             yield
 
     async def use_command(
@@ -168,7 +190,9 @@ class PlatformHost:
         if wanted is None:
             return None
         is_operator = self._familiar.owner.is_owner(author)
+        scene = await place.scene()
         context = SlashContext(
+            place=SlashPlace(channel=scene.channel or ChannelContext(channel, ChannelKind.text), scene=scene),
             channel_id=await self._number(channel),
             author=author,
             is_operator=is_operator,
@@ -177,6 +201,8 @@ class PlatformHost:
             words=words.strip(),
             answers_at=place,
         )
+        if not is_offered_at(wanted, context):  # it asks for what only some of our own platforms have
+            return None
         return (await run_command(wanted, context, self._familiar)).text
 
     def is_ignored(self, author: Author) -> bool:
@@ -199,6 +225,11 @@ class PlatformHost:
         subscriptions = self._familiar.subscriptions
         if subscriptions.get(channel_id=number, kind=SubscriptionKind.text) is None:
             subscriptions.add(channel_id=number, kind=SubscriptionKind.text, guild_id=None)
+
+    def _waiting_channels(self) -> list[str]:
+        history, keys = self._familiar.history_store, self._familiar.history_store.channel_keys
+        found = map(keys.key_of, sorted(history.outbox.channels_with_leftovers(self._familiar.id)))
+        return [key.id for key in found if key is not None and key.platform == self.platform]
 
     async def _number(self, channel: str) -> int:
         keys = self._familiar.history_store.channel_keys

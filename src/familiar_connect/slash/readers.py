@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from familiar_connect.audience import Readers, whole_server
+from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.disclosure import may_still_tell
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashContext
+
+_ROOMS = frozenset({ChannelKind.text})
+"""Not every platform has servers: a room without one is no direct message."""
 
 
 def readers_at(ctx: SlashContext, familiar: Familiar) -> Readers:
@@ -24,7 +28,7 @@ def readers_at(ctx: SlashContext, familiar: Familiar) -> Readers:
         policy=familiar.config.telling_policy,
     )
     scene = ctx.place.scene if ctx.place is not None else None
-    is_dm = ctx.place is not None and ctx.guild_id is None
+    is_dm = ctx.place is not None and ctx.guild_id is None and ctx.place.channel.kind not in _ROOMS
     here = places.at(scene, channel_id=ctx.channel_id, guild_id=ctx.guild_id, author=ctx.author, is_dm=is_dm)
     if scene is None and ctx.guild_id is not None:
         return replace(here, audience=whole_server(here.platform, ctx.guild_id))
