@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from familiar_connect.api import (
-    TEXTS,
-    Clock,
-    ContextRequest,
-    Contribution,
-    Extension,
-    Layer,
-    PartContext,
-    ProviderPart,
-    setting,
-)
+from familiar_connect.api import Clock, ContextRequest, Contribution, Extension, Layer, PartContext, ProviderPart
+from familiar_connect.api.settings import TEXTS, setting
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.api import (
     EVERYONE,
-    FLAG,
-    TEXT,
-    TEXT_OR_NONE,
     Audience,
     Author,
     ChannelMode,
@@ -41,11 +38,9 @@ from familiar_connect.api import (
     Tool,
     ToolPart,
     VerbPart,
-    choice_rule,
-    number_rule,
-    setting,
     tool_spec,
 )
+from familiar_connect.api.settings import FLAG, TEXT, TEXT_OR_NONE, choice_rule, number_rule, setting
 
 if TYPE_CHECKING:
     import click

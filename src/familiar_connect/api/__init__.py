@@ -10,8 +10,6 @@ from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config.rules import FLAG, TEXT, TEXT_OR_NONE, TEXTS, choice_rule, integer_rule, number_rule
-from familiar_connect.config.settings import setting
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.layers import Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
@@ -39,10 +37,6 @@ from familiar_connect.tools.types import Outcome, Refusal, Status, Tool, tool_sp
 
 __all__ = [
     "EVERYONE",
-    "FLAG",
-    "TEXT",
-    "TEXTS",
-    "TEXT_OR_NONE",
     "Audience",
     "Author",
     "Capabilities",
@@ -83,9 +77,5 @@ __all__ = [
     "Tool",
     "ToolPart",
     "VerbPart",
-    "choice_rule",
-    "integer_rule",
-    "number_rule",
-    "setting",
     "tool_spec",
 ]

@@ -6,7 +6,8 @@ import re
 import socket
 from dataclasses import dataclass
 
-from familiar_connect.api import FLAG, TEXT, TEXTS, PartContext, choice_rule, integer_rule, number_rule, setting
+from familiar_connect.api import PartContext
+from familiar_connect.api.settings import FLAG, TEXT, TEXTS, choice_rule, integer_rule, number_rule, setting
 
 MAX_CHANNELS = 20
 CONNECT_LIMIT_S = 5.0
