@@ -17,7 +17,8 @@ from familiar_connect.api import (
 )
 from familiar_irc.rooms import People, Person, Room
 
-PIECE_LIMIT = 400
+PIECE_LIMIT = 2_000
+"""Characters that are one piece of a reply; it goes out in as many lines as it takes."""
 MAX_SHOWN = 50
 """People of a room that the familiar is told of."""
 

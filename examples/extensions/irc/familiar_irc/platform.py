@@ -158,9 +158,12 @@ class IrcPlatform:
                 await self._send(write_line("WHOIS", nick))
 
     async def _enter(self, name: str) -> None:
-        """Ask to be let in, with the key where the owner gave one."""
+        """Ask to be let in, with the key where the owner gave one, and in the same breath who else may come in.
+
+        So the server tells that before anybody's first line, which else would count as said behind closed doors.
+        """
         entries = {self._facts.fold(entry.split()[0]): entry.split() for entry in self._settings.channels}
-        await self._send(write_line("JOIN", *entries[self._facts.fold(name)]))
+        await self._send(write_line("JOIN", *entries[self._facts.fold(name)]) + write_line("MODE", name))
 
     def _new_room(self, name: str) -> RoomPlace:
         return RoomPlace(self._host, self._facts.fold(name), self._people, self._say, Room(name, self._facts))
@@ -206,7 +209,6 @@ class IrcPlatform:
             self._people.meet(line.nick, line.prefix)
             return
         place.room.enter()
-        await self._send(write_line("MODE", place.room.name))
         await self._host.join(place.channel, place)
 
     async def _on_part(self, line: IrcLine) -> None:
