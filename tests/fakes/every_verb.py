@@ -25,6 +25,7 @@ import click
 
 from familiar_connect.cli import cli
 from tests.fakes import program_process
+from tests.fakes.extension_packages import install_extension
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.model_server import ModelServer, answer_as_asked
 from tests.fakes.program import make_home, run_program, serve_beside
@@ -35,6 +36,9 @@ from tests.fakes.sealed_room import RoomReport, SealedRoom
 ROOT = Path(__file__).parents[2]
 CARDS = ROOT / "examples" / "bring_a_character"
 LONGEST_S = 300.0
+
+
+PLAIN_EXTENSION = "from familiar_connect.api import Extension\nextension = Extension(name='plain')\n"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class Place:
     def given(self) -> Path:
         """Files the owner names on the command line."""
         return self.folder / "given"
+
+    @property
+    def site(self) -> Path:
+        """Packages that were installed beside the program."""
+        return self.given / "site"
 
     @property
     def scratch(self) -> Path:
@@ -206,6 +215,10 @@ def _set_up(at: Place) -> list[VerbCall]:
         VerbCall(("trust", "list")),
         VerbCall(("trust", "setting", "owner_hears_all", "--familiar", "tiny")),
         VerbCall(("trust", "remove", "https://models.example")),
+        VerbCall(("extension", "allow", "plain"), is_cold=True),
+        VerbCall(("extension", "list"), is_cold=True),
+        VerbCall(("extension", "info", "plain"), is_cold=True),
+        VerbCall(("extension", "forbid", "plain"), is_cold=True),
         VerbCall(("connect", "--url", at.model_url, "--model", "test-model", "--familiar", "mira")),
         VerbCall(("model", "list")),
         VerbCall(("model", "get", "small-file", "--from", "publisher")),
@@ -264,6 +277,7 @@ def open_as_a_browser(address: str) -> None:
 def prepare(at: Place, server: ModelServer, publisher_url: str, content: bytes) -> None:
     """Ember, who speaks through *server*, Tiny, who speaks through the embedded model, and files to bring in."""
     at.given.mkdir()
+    install_extension(at.site, "plain", PLAIN_EXTENSION)
     make_home(at.home, server)
     subprocess.run([*PROGRAM, "init", "tiny"], env=environment(at.home), check=True, capture_output=True)
     settings = at.home / "familiars/tiny/character.toml"
@@ -316,7 +330,8 @@ def main(folder: Path) -> None:
         room.report()
         for call in list_calls(at):
             program_process.COLD = call.is_cold
-            done = run_program(at.home, *call.words, said=call.said, timeout_s=LONGEST_S)
+            packages = {"PYTHONPATH": str(at.site)}
+            done = run_program(at.home, *call.words, said=call.said, env=packages, timeout_s=LONGEST_S)
             tell(call.words, done.returncode, done.stdout + done.stderr, room.report(), at)
         for words in STAYING.values():
             code, printed = run_staying(at, words)

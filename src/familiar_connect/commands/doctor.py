@@ -73,7 +73,7 @@ MAIN_SLOT = "main_prose"
 @familiar_option
 @click.option("--offline", is_flag=True, help="Ask no model for a word, and knock at no other computer.")
 @click.option("--privacy", is_flag=True, help="Only say what the program may contact, and why; contacts nobody.")
-@click.option("--live", is_flag=True, help="Only say whether `run` or `web` runs it now: exit code 0 if so, else 1.")
+@click.option("--live", is_flag=True, help="Only say whether a program of ours runs it now: exit code 0 if so, else 1.")
 @click.option("--ask-models", is_flag=True, hidden=True, help="What is done anyway, unless --offline.")
 @json_option
 @click.pass_context
