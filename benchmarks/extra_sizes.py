@@ -7,6 +7,7 @@ and the guide tell stand in `familiar_connect/config/extra_sizes.py`.
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -60,6 +61,7 @@ def rounded(megabytes: float) -> int:
 
 
 def main() -> int:
+    argparse.ArgumentParser(prog="python -m benchmarks.extra_sizes", description=__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="familiar-extras-") as folder:
         found = measure(Path(folder))
     together = {name: size for extra in EXTRAS for name, size in found[extra].items()}

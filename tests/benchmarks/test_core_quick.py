@@ -56,7 +56,7 @@ def test_the_pipeline_is_measured_and_no_provider_holds_a_turn() -> None:
     assert found["overhead"]["processor_ms"]["p50"] < 3 * pipeline.OVERHEAD_P50_MS
     assert found["stubs"]["ratio"] < 1.5 * pipeline.MOST_AGAINST_TASK_GROUP
     assert found["stubs_of_five"]["ratio"] < 1.5 * pipeline.MOST_AGAINST_TASK_GROUP
-    assert len(pipeline.rows(found)) == 8
+    assert len(pipeline.rows(found)) == 9
 
 
 def test_start_up_imports_nothing_heavy() -> None:

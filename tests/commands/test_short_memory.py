@@ -61,7 +61,7 @@ def test_a_shortage_of_memory_costs_one_reply_at_most(
         )
 
     told = done.stdout + done.stderr
-    assert done.returncode == 2 - replies, told  # a chat that owes a reply says so to scripts
+    assert done.returncode == (0 if replies == 2 else 3), told  # a chat that owes a reply says so to scripts
     assert "Traceback" not in told
     assert told.count("Hi") == replies
     assert told.count("too little memory for a reply: close other programs") == 2 - replies
