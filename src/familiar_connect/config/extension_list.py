@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "familiar_connect.extensions"
 MAX_EXTENSIONS = 64
@@ -63,6 +66,8 @@ def find_extensions() -> list[FoundExtension]:
 
 
 def _entry_points() -> Iterator[EntryPoint]:
+    from importlib.metadata import entry_points  # reads mail headers, and so loads what reads mail
+
     yield from sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
 
 

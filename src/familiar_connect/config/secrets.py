@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.toml import read_text, write_text
 from familiar_connect.errors import ConfigError, HomeError
 
 HOME_VARIABLE = "FAMILIAR_HOME"
@@ -127,7 +126,7 @@ class Secrets:
             raise ConfigError(f"{self._file}: the value of {name} must be one line of plain text; paste it again")
         quoted = f'"{value}"' if value[0] in "\"'" else value
         lines = [line for line in self._lines() if _parsed(line, name) is None]
-        write_text(self._file, "\n".join([*lines, f"{name}={quoted}", ""]), mode=_OWNER_ONLY)
+        self._write(self._file, [*lines, f"{name}={quoted}"])
 
     def remove(self, name: str) -> bool:
         """Take *name* out of `secrets.env`, keeping every other line; False when it was not there."""
@@ -135,7 +134,7 @@ class Secrets:
         left = [line for line in lines if _parsed(line, name) is None]
         if self._file is None or len(left) == len(lines):
             return False
-        write_text(self._file, "\n".join([*left, ""]) if left else "", mode=_OWNER_ONLY)
+        self._write(self._file, left)
         return True
 
     def names_in_home(self) -> list[str]:
@@ -156,9 +155,16 @@ class Secrets:
                 found[pair[0]] = pair[1]
         return found
 
+    def _write(self, file: Path, lines: list[str]) -> None:
+        from familiar_connect.config.toml import write_text  # whoever only asks where the home is loads less
+
+        write_text(file, "\n".join([*lines, ""]) if lines else "", mode=_OWNER_ONLY)
+
     def _lines(self) -> list[str]:
         if self._file is None:
             return []
+        from familiar_connect.config.toml import read_text  # as above
+
         text = read_text(self._file)
         if text is None:
             return []
