@@ -235,3 +235,22 @@ def test_a_model_of_an_extension_answers(site: Path, home: Path) -> None:
 
     assert "[llm.main_prose] model names the extension parrot" in refused
     assert "POLLY WANTS A CRACKER" in asked.stdout, asked.stderr
+
+
+def test_a_platform_that_lacks_a_part_stays_off_with_a_sentence(site: Path, home: Path) -> None:
+    """It is not started again and again for what its maker forgot."""
+    source = """
+from familiar_connect.api import Extension, PlatformPart
+class Empty:
+    async def run(self):
+        pass
+extension = Extension(name="empty", platforms=(PlatformPart(create=lambda host: Empty()),))
+"""
+    install_extension(site, "empty", source)
+    make_home(home)
+    run_beside(site, home, "extension", "allow", "empty")
+
+    done = run_beside(site, home, "run")
+
+    assert done.returncode == 1
+    assert "its platform lacks `places`" in " ".join((done.stdout + done.stderr).split())

@@ -155,6 +155,7 @@ def _facts(found: FoundExtension, loaded: Extension) -> dict[str, object]:
         "prompt blocks": [str(len(loaded.providers))] if loaded.providers else [],
         "processors": [str(len(loaded.processors))] if loaded.processors else [],
         "tools": [f"{loaded.name}.{tool.name}" for tool in loaded.tools],
+        "slash commands": [str(len(loaded.slash_commands))] if loaded.slash_commands else [],
         "verbs": [verb.name for verb in loaded.verbs],
         "settings": [f"[{loaded.name}] {key.name}" for kind in kinds.values() for key in keys_of(kind)],
         "keys": sorted({name for part in loaded.parts for name in part.secrets}),

@@ -7,10 +7,17 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from familiar_connect.config.extension_list import AllowedExtension, ExtensionList, FoundExtension, find_extensions
+from familiar_connect.config.extension_list import (
+    MAX_EXTENSIONS,
+    AllowedExtension,
+    ExtensionList,
+    FoundExtension,
+    find_extensions,
+)
 from familiar_connect.config.settings import keys_of
 from familiar_connect.extensions.parts import Extension
 
@@ -36,7 +43,10 @@ class LoadedExtension:
 def load_extensions(
     home: Path, *, found: Sequence[FoundExtension] | None = None, limit_s: float = LOAD_LIMIT_S
 ) -> list[LoadedExtension]:
-    """Every extension the owner allowed in *home*, in the order of the list. Looks for none where the list is empty."""
+    """Every extension the owner allowed in *home*, in the order of the list. Looks for none where the list is empty.
+
+    Each is loaded once in a process: one that hangs is not waited for again.
+    """
     allowed = ExtensionList(home).list_allowed()
     if not allowed:
         return []
@@ -48,6 +58,7 @@ def load_extensions(
     return loaded
 
 
+@lru_cache(maxsize=MAX_EXTENSIONS)
 def _load_allowed(allowed: AllowedExtension, found: FoundExtension | None, limit_s: float) -> LoadedExtension:
     try:
         if found is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from functools import partial
 
 from familiar_connect.config.llm import EXTENSION_MODEL, LLMSlotConfig, split_extension_model
@@ -37,14 +37,17 @@ class ExtensionModel:
 
     async def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]:
         pieces = self._model.stream(messages)
-        while True:
-            try:
-                piece = await self._thread.call(partial(_next_piece, pieces))
-            except Exception as error:  # isolation: told as any model that fails
-                raise self._failure(error) from error
-            if piece is None:
-                return
-            yield piece
+        try:
+            while (piece := await self._thread.call(partial(_next_piece, pieces))) is not None:
+                yield piece
+        except Exception as error:  # isolation: told as any model that fails
+            raise self._failure(error) from error
+        finally:
+            self._thread.post(partial(_end, pieces))
+
+    async def aclose(self) -> None:
+        """End the loop that the model works on."""
+        self._thread.close()
 
     def _failure(self, error: Exception) -> ModelError:
         if isinstance(error, ModelError):
@@ -55,6 +58,12 @@ class ExtensionModel:
 async def _next_piece(pieces: AsyncIterator[str]) -> str | None:
     """The next piece; None at the end."""
     return await anext(pieces, None)
+
+
+async def _end(pieces: AsyncIterator[str]) -> None:
+    """Let a stream that nobody reads on give up its connection."""
+    if isinstance(pieces, AsyncGenerator):
+        await pieces.aclose()
 
 
 def create_models(

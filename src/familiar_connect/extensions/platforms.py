@@ -8,7 +8,7 @@ from functools import partial
 from familiar_connect.chat.place import Place
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
-from familiar_connect.extensions.load import LoadedExtension
+from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
 from familiar_connect.familiar import Familiar
@@ -41,16 +41,20 @@ def create_platforms(
     absent: dict[str, str] = {}
     for extension in (each.extension for each in loaded if each.extension is not None):
         for part in extension.platforms:
-            context = maker.context_for(part, extension)
-            host = PlatformHost(familiar, extension.name, context, tell)
-            before = len(maker.troubles)
-            made = maker.make(part, extension, partial(_create, part, host))
+            made = maker.make(part, extension, partial(_create, part, extension.name, familiar, tell))
             if made is not None:
-                platforms.append(HostedPlatform(made, host))
+                platforms.append(made)
             else:
-                absent[extension.name] = maker.troubles[before].partition(": ")[2]
+                absent[extension.name] = maker.troubles[-1].partition(": ")[2]
     return platforms, absent
 
 
-def _create(part: PlatformPart, host: PlatformHost, _context: PartContext) -> ExtensionPlatform:
-    return part.create(host)
+def _create(
+    part: PlatformPart, name: str, familiar: Familiar, tell: Callable[[str], None], context: PartContext
+) -> HostedPlatform:
+    host = PlatformHost(familiar, name, context, tell)
+    made = part.create(host)
+    lacking = [each for each in ("places", "run") if not hasattr(made, each)]
+    if lacking:
+        raise ExtensionFault(f"its platform lacks `{lacking[0]}`")
+    return HostedPlatform(made, host)

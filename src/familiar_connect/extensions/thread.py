@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-logger = logging.getLogger(__name__)
-
 MAX_UNDER_WAY = 16
 """Calls of one extension at a time; more are refused, because an earlier one hangs."""
-BLOCKED_S = 0.1
-"""A step that runs for longer has blocked the extension's loop, and is named."""
 
 T = TypeVar("T")
 
@@ -36,19 +30,14 @@ class ExtensionThread:
         """What *work* comes to, awaited on the extension's own loop. Cancelling the call cancels the work."""
         if not self._free.acquire(blocking=False):
             raise ExtensionBusy(f"{self.name} is still busy with {MAX_UNDER_WAY} earlier calls")
-        future = asyncio.run_coroutine_threadsafe(self._timed(work), self._running_loop())
+        future = asyncio.run_coroutine_threadsafe(_awaited(work), self._running_loop())
         future.add_done_callback(lambda _: self._free.release())
         return await asyncio.wrap_future(future)
 
-    async def _timed(self, work: Callable[[], Awaitable[T]]) -> T:
-        began = time.thread_time()
-        try:
-            return await work()
-        finally:
-            worked = time.thread_time() - began
-            if worked > BLOCKED_S:
-                extra = {"extension": self.name, "seconds": round(worked, 3)}
-                logger.warning("extension held its own loop", extra=extra)
+    def post(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have *work* done there, and wait for nothing; nothing is begun for it where no call was made yet."""
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -69,3 +58,7 @@ class ExtensionThread:
             with suppress(RuntimeError):  # closed already
                 self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
