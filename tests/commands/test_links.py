@@ -203,7 +203,7 @@ def test_links_planted_while_it_runs_are_met_and_not_followed(
         chat.say("hello", replies=1)
         wait_until(lambda: len(list((root / "traces" / "turns").iterdir())) == 2, "the record of the turn")
         ledger = SQLiteCollector(root / "metrics.db")
-        wait_until(lambda: ledger.last_trace("ember") is not None, "the turn in the ledger")
+        wait_until(lambda: len(ledger.recent_traces(familiar_id="ember")) == 2, "the turn in the ledger")
         asked = len(server.requests)
         (tmp_path / "all").mkdir()
         links = [
