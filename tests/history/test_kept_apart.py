@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.rows import EARLIEST, LATEST, UNKNOWN_MOMENT, in_utc, parse_timestamp, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import may_tell_turn, only_since_opened, readers_last_known, turns_alike
+from familiar_connect.history.turn_visibility import TurnGroups, may_tell_turn, only_since_opened, readers_last_known
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.support.clock import ManualClock
@@ -483,8 +482,8 @@ def test_who_reads_a_channel_is_what_this_run_saw_else_what_was_stored_last(stor
     assert readers_last_known(store, ME, HERE) == seen
 
 
-def test_turns_alike_are_of_one_person_one_place_and_one_audience(store: HistoryStore) -> None:
-    """Of one familiar; those that are gone are none."""
+def test_turns_are_told_or_not_by_person_place_and_audience(store: HistoryStore) -> None:
+    """One turn of each group is asked about, without its words; of one familiar, and those that are gone are none."""
     for author, audience, channel_id in [
         (ADA, SERVER, HERE),
         (ADA, SERVER, HERE),
@@ -494,35 +493,51 @@ def test_turns_alike_are_of_one_person_one_place_and_one_audience(store: History
     ]:
         say(store, author=author, audience=audience, channel_id=channel_id)
     say(store, familiar_id=OTHER)
-    found = turns_alike(store, familiar_id=ME, turn_ids=[5, 4, 3, 2, 1, 1, 6, 77])
+    asked: list[HistoryTurn] = []
+    decided: dict[int, bool] = {}
+    groups = TurnGroups(store, ME)
 
-    assert sorted(group for _, group in found) == [[1, 2], [3], [4], [5]]
-    assert [(turn.id, turn.content) for turn, _ in found] == [(group[0], "") for _, group in found]
+    def is_adas_on_the_server(turn: HistoryTurn) -> bool:
+        asked.append(turn)
+        return turn.author == ADA and turn.audience == SERVER
+
+    assert groups.only_tellable([5, 4, 3, 2, 1, 1, 6, 77], is_adas_on_the_server, decided) == {1, 2, 5}
+    assert len(asked) == 4
+    assert {turn.content for turn in asked} == {""}
+    assert groups.only_tellable([2, 3], is_adas_on_the_server, decided) == {2}
+    assert len(asked) == 4  # a question asks about a group once
+    assert groups.only_tellable([2, 3], lambda _: True, {}) == {2, 3}  # and the next question anew
+    assert TurnGroups(store, OTHER).only_tellable([1, 6], lambda _: True, {}) == {6}
 
 
-def test_turns_alike_that_were_met_before_are_not_read_again(
-    store: HistoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A search asks about some at a time; an audience that changed meanwhile is another."""
+def test_the_group_of_a_turn_is_read_once(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that is said later belongs to a group met before without reading its first turn again."""
     for author in (ADA, BOB, ADA, BOB):
         say(store, author=author, audience=SERVER)
-    known: dict[Any, HistoryTurn] = {}
-    first = turns_alike(store, familiar_id=ME, turn_ids=[1, 2], known=known)
-    read: list[list[int]] = []
-    whole = HistoryStore.turns_without_words
+    groups = TurnGroups(store, ME)
+    groups.only_tellable([1, 2, 3], lambda _: True, {})
+    read: list[int] = []
 
-    def note(self: HistoryStore, *, familiar_id: str, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
-        read.append(list(turn_ids))
-        return whole(self, familiar_id=familiar_id, turn_ids=read[-1])
+    def note(_: HistoryStore, *, familiar_id: str, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
+        read.extend(turn_ids)
+        return {}
 
     monkeypatch.setattr(HistoryStore, "turns_without_words", note)
-    again = turns_alike(store, familiar_id=ME, turn_ids=[3, 4], known=known)
-    assert (read, [turn for turn, _ in again]) == ([], [turn for turn, _ in first])
-    assert [ids for _, ids in again] == [[3], [4]]
+    assert groups.only_tellable([3, 4], lambda turn: turn.author == BOB, {}) == {4}
+    assert read == []
 
-    store.database.write("UPDATE turns SET audience = ? WHERE id = 3", (str(HIDDEN),))
-    hidden = turns_alike(store, familiar_id=ME, turn_ids=[3, 4], known=known)
-    assert {ids[0]: turn.audience for turn, ids in hidden} == {3: HIDDEN, 4: SERVER}
+
+def test_groups_are_forgotten_where_they_become_too_many(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided about one group is never taken for another."""
+    monkeypatch.setattr("familiar_connect.history.turn_visibility.MOST_GROUPS", 1)
+    monkeypatch.setattr("familiar_connect.history.turn_visibility.MOST_TURNS_HELD", 3)
+    for number in range(6):
+        say(store, author=(ADA, BOB)[number % 2], audience=(SERVER, DM, HIDDEN)[number % 3])
+    groups = TurnGroups(store, ME)
+    decided: dict[int, bool] = {}
+    for turn_id in (1, 2, 3, 4, 5, 6, 1, 2, 3):
+        told = groups.only_tellable([turn_id], lambda turn: turn.author == ADA, decided)
+        assert told == ({turn_id} if turn_id % 2 else set())
 
 
 def test_people_who_are_not_to_be_heard_are_left_out_and_the_familiar_stays(store: HistoryStore) -> None:

@@ -17,7 +17,6 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.history import store as history_store
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import turns_alike
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
@@ -79,21 +78,6 @@ def test_a_turn_is_read_back_as_it_was_returned(store: HistoryStore) -> None:
     assert store.recent(familiar_id=ME, channel_id=HERE, limit=5) == [said]
     assert store.turn_by_id(familiar_id=ME, turn_id=1) == said
     assert store.turn_by_id(familiar_id="other", turn_id=1) is None
-
-
-def test_turns_of_one_person_in_one_place_are_told_apart_from_others_at_once(store: HistoryStore) -> None:
-    """One of them stands for all: by who said it, where, and to whom."""
-    ids = [say(store, str(number), author=author).id for number, author in enumerate((ADA, BOB, ADA, None))]
-    ids.append(say(store, "elsewhere", channel_id=HERE + 1).id)
-    found = turns_alike(store, familiar_id=ME, turn_ids=[*ids, 999])
-    alike = {(turn.author, turn.channel_id): (turn.content, them) for turn, them in found}
-    assert alike == {
-        (ADA, HERE): ("", [ids[0], ids[2]]),
-        (BOB, HERE): ("", [ids[1]]),
-        (None, HERE): ("", [ids[3]]),
-        (ADA, HERE + 1): ("", [ids[4]]),
-    }
-    assert turns_alike(store, familiar_id="other", turn_ids=ids) == []
 
 
 def test_the_file_and_its_folders_are_made(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def test_what_shows_nothing_is_not_visible() -> None:
     """Spaces, marks without a letter, blank letters; anything else is seen."""
     assert not has_visible(" \u0301\u2800\ufe0f\u3164\t")
     assert has_visible("\u2800a")
+    assert not has_visible("")
+    assert not has_visible("  ")
+    assert not has_visible(" \x07\n")
+    assert has_visible("a\x07")
+    assert has_visible("Ada L.")
     assert unicodedata.category("\u2800") == "So"
 
 

@@ -163,6 +163,8 @@ class SpendingMeter:
 
     def day_cap_reached(self, *, with_open_turns: bool = False) -> CapReached | None:
         """The cap of the whole day that is reached; *with_open_turns*: or would be by the turns under way."""
+        if not (self._limits.tokens_per_day or self._limits.money_per_day):
+            return None
         total = self.today().total
         turns = self._turns if with_open_turns else []
         tokens = ("tokens_per_day", self._limits.tokens_per_day)
@@ -170,6 +172,8 @@ class SpendingMeter:
 
     def person_cap_reached(self, person: str, *, with_open_turns: bool = False) -> CapReached | None:
         """As of the day, for what one person uses."""
+        if not (self._limits.tokens_per_person_per_day or self._limits.money_per_person_per_day):
+            return None
         spent = self.today().spending.get(person, Spending())
         turns = [turn for turn in self._turns if turn.person == person] if with_open_turns else []
         tokens = ("tokens_per_person_per_day", self._limits.tokens_per_person_per_day)

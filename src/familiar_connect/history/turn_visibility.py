@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from familiar_connect.audience import AudienceKind, Readers
 from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy, may_tell, may_tell_words
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.support.sqlite import Row
+
+MOST_TURNS_HELD = 4_000_000
+"""Turns whose group is kept, four bytes for each; of later ones it is read at every question."""
+MOST_GROUPS = 20_000
+_UNREAD, _GONE = -1, -2
 
 
 def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = STRICT) -> bool:
@@ -25,32 +32,79 @@ def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = S
     return may_tell_words(author, turn.audience, here, policy)
 
 
-def turns_alike(
-    history: HistoryStore,
-    *,
-    familiar_id: str,
-    turn_ids: Iterable[int],
-    known: dict[Row, HistoryTurn] | None = None,
-) -> list[tuple[HistoryTurn, list[int]]]:
-    """The turns of these ids that one person said in one place to the same people: one of them without its words, and
-    the ids of all. Where one may be told each may; far quicker than looking at every one.
+class TurnGroups:
+    """Turns that one person said in one place to the same people: where one of them may be told each may.
 
-    *known* holds such turns by what they are alike in, and gets the new ones: whoever asks about many ids, some at a
-    time, reads each of them once.
+    The group of a turn is read once and kept, so an import that gives a stored turn another audience is not seen here:
+    whoever shows words looks at the turn itself. Safe to use from any thread.
     """
-    rows = history.database.read(
-        "SELECT id, author_platform, author_user_id, author_username, author_display_name, channel_id, guild_id,"
-        " audience FROM turns WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
-        (familiar_id, json.dumps(sorted(set(turn_ids)))),
-    )
-    alike: dict[Row, list[int]] = {}
-    for id_, *facts in rows:
-        alike.setdefault(tuple(facts), []).append(id_)
-    known = known if known is not None else {}
-    new = {ids[0]: facts for facts, ids in alike.items() if facts not in known}
-    firsts = history.turns_without_words(familiar_id=familiar_id, turn_ids=new) if new else {}
-    known.update((new[turn_id], turn) for turn_id, turn in firsts.items())
-    return [(known[facts], ids) for facts, ids in alike.items() if facts in known]
+
+    def __init__(self, history: HistoryStore, familiar_id: str) -> None:
+        self._history = history
+        self._familiar_id = familiar_id
+        self._lock = threading.Lock()
+        self._group_of_turn = array("i")
+        self._groups: dict[Row, int] = {}
+        self._firsts: dict[int, HistoryTurn] = {}
+        self._next_group = 0
+
+    def only_tellable(
+        self, turn_ids: Iterable[int], may_tell: Callable[[HistoryTurn], bool], decided: dict[int, bool]
+    ) -> set[int]:
+        """Those of *turn_ids* whose group may be told. *decided* holds what is known of groups, and gets the new ones.
+
+        *may_tell* is given one turn of a group, without its words.
+        """
+        found: set[int] = set()
+        with self._lock:
+            for turn_id, group in self._find(turn_ids):
+                may = decided.get(group)
+                if may is None:
+                    may = decided[group] = may_tell(self._firsts[group])
+                if may:
+                    found.add(turn_id)
+        return found
+
+    def _find(self, turn_ids: Iterable[int]) -> list[tuple[int, int]]:
+        """The group of each turn that there is."""
+        wanted = set(turn_ids)
+        if len(self._firsts) > MOST_GROUPS:  # numbers are not given again: a question may have decided about some
+            self._group_of_turn, self._groups, self._firsts = array("i"), {}, {}
+        held = self._group_of_turn
+        known = len(held)
+        unread = [turn_id for turn_id in wanted if turn_id >= known or held[turn_id] == _UNREAD]
+        new = self._read(unread) if unread else {}
+        found = ((turn_id, new[turn_id] if turn_id in new else held[turn_id]) for turn_id in wanted)
+        return [(turn_id, group) for turn_id, group in found if group >= 0]
+
+    def _read(self, turn_ids: Sequence[int]) -> dict[int, int]:
+        rows = self._history.database.read(
+            "SELECT id, author_platform, author_user_id, author_username, author_display_name, channel_id, guild_id,"
+            " audience FROM turns WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
+            (self._familiar_id, json.dumps(sorted(turn_ids))),
+        )
+        firsts: dict[Row, int] = {}
+        for turn_id, *facts in rows:
+            if tuple(facts) not in self._groups:
+                firsts.setdefault(tuple(facts), turn_id)
+        turns = self._history.turns_without_words(familiar_id=self._familiar_id, turn_ids=firsts.values())
+        for facts_of_first, first in firsts.items():
+            if first in turns:
+                self._groups[facts_of_first] = self._next_group
+                self._firsts[self._next_group] = turns[first]
+                self._next_group += 1
+        found = dict.fromkeys(turn_ids, _GONE)
+        found.update((turn_id, self._groups.get(tuple(facts), _GONE)) for turn_id, *facts in rows)
+        self._keep(found)
+        return found
+
+    def _keep(self, groups: Mapping[int, int]) -> None:
+        held = self._group_of_turn
+        most = max((turn_id for turn_id in groups if turn_id < MOST_TURNS_HELD), default=-1)
+        held.extend([_UNREAD] * (most + 1 - len(held)))
+        for turn_id, group in groups.items():
+            if turn_id <= most and group != _GONE:
+                held[turn_id] = group
 
 
 def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: DisclosurePolicy = STRICT) -> list[HistoryTurn]:

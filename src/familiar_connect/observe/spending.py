@@ -71,7 +71,13 @@ class DayRecord:
 
     @property
     def total(self) -> Spending:
-        return sum(self.spending.values(), Spending())
+        spent = self.spending.values()
+        return Spending(  # asked at every message: one sum for each number, not one for each person
+            calls=sum(each.calls for each in spent),
+            prompt_tokens=sum(each.prompt_tokens for each in spent),
+            completion_tokens=sum(each.completion_tokens for each in spent),
+            money=sum(each.money for each in spent),
+        )
 
     def add_spending(self, person: str, spent: Spending) -> None:
         self.spending[person] = self.spending.get(person, Spending()) + spent

@@ -49,4 +49,6 @@ def without_invisible(text: str) -> str:
 
 def has_visible(text: str) -> bool:
     """Whether anything of *text* can be seen."""
+    if text.isascii() and text.isprintable():  # as nearly every name, and a room's are asked for at every message
+        return bool(text.strip(" "))
     return any(char != _BLANK and unicodedata.category(char)[0] not in "CZM" for char in _IGNORED.sub("", text))

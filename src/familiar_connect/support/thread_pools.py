@@ -130,4 +130,7 @@ def pool_for(work: Callable[..., object]) -> ThreadPool:
     """The threads of the module that *work* comes from."""
     name = getattr(work, "__module__", None) or "work"
     with _lock:
-        return _pools.setdefault(name, ThreadPool(name))
+        pool = _pools.get(name)
+        if pool is None:
+            pool = _pools[name] = ThreadPool(name)
+        return pool

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from familiar_connect.audience import Audience
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.support.sqlite import Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -184,8 +183,8 @@ class RecallScope:
     without it all of them may. What counts is who said it, where, and to whom."""
     audiences_of_passage: Callable[[str, str], frozenset[Audience] | None] | None = None
     """The same for a passage of the file at a path; None where not all of it may be told."""
-    turns_met: dict[Row, HistoryTurn] = field(default_factory=dict, compare=False, repr=False)
-    """Turns that `audience_of_turn` was asked about, without their words, by what it depends on; for one question."""
+    groups_told: dict[int, bool] = field(default_factory=dict, compare=False, repr=False)
+    """Whether a group of turns may be told, as `audience_of_turn` said; for one question."""
 
     @property
     def is_narrowed(self) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from familiar_connect.audience import Audience
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import turns_alike
+from familiar_connect.history.turn_visibility import TurnGroups
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.index.chunking import split_long
@@ -109,6 +109,7 @@ class TurnIndex:
     ) -> None:
         self._history = history
         self._familiar_id = familiar_id
+        self._groups = TurnGroups(history, familiar_id)
         self._own_name = own_name
         self._newest = newest_by_meaning
         self._privacy = privacy
@@ -277,8 +278,8 @@ class TurnIndex:
         """Those of the turns that may be told where the question comes from; None: all of them."""
         if scope.audience_of_turn is None:
             return None
-        alike = turns_alike(self._history, familiar_id=self._familiar_id, turn_ids=turn_ids, known=scope.turns_met)
-        return {turn_id for turn, ids in alike if scope.audience_of_turn(turn) is not None for turn_id in ids}
+        tell_as = scope.audience_of_turn
+        return self._groups.only_tellable(turn_ids, lambda turn: tell_as(turn) is not None, scope.groups_told)
 
     def _speakers_called(self, names: frozenset[str]) -> set[str]:
         """Keys of those who go by one of *names*."""

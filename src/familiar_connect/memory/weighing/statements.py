@@ -25,6 +25,7 @@ from familiar_connect.memory.weighing.clauses import (
     plain_form,
 )
 from familiar_connect.memory.weighing.fading_words import FADING, NEVER_SPARED
+from familiar_connect.memory.weighing.find_kinds import KindFinder
 from familiar_connect.memory.weighing.first_person import (
     PLAIN,
     first_person_weight,
@@ -47,12 +48,11 @@ FRAGMENT_WORDS = 9
 """What has more words is a sentence of its own."""
 MAX_NAMES = 200
 MAX_STANDING_LINES = 1_000
-CLAUSES_KEPT = 1_024
-"""A pass of the writer reads each message twice: for who said it, and for the session."""
 KEPT_WEIGHTS = 4_096
 """Lines whose weight is kept: the same lists are weighed again and again."""
 
 _I = re.IGNORECASE
+_LASTING_KINDS, _FADING_KINDS = KindFinder(LASTING), KindFinder(FADING)
 
 _RELATIVE = re.compile(r"(?:who|which|where|when)\b", _I)
 _REPORT = re.compile(r"\b(?:said|says|goes|wrote|asked|was like)\W*$", _I)
@@ -196,7 +196,7 @@ class StatementReader:
     def _weight_of(self, sentence: str, clauses: list[Clause]) -> int:
         joking = bool(JOKE.search(sentence))
         whole = plain_form(sentence)
-        kinds = {kind for kind in OF_THE_SENTENCE if LASTING[kind][1].search(whole)}
+        kinds = set(_LASTING_KINDS.find(whole) & OF_THE_SENTENCE)
         first, subject, fading, aside = 0, -9, 0, 0
         for clause in clauses:
             text = plain_form(clause.text)
@@ -213,7 +213,7 @@ class StatementReader:
                 continue
             subject = max(subject, standing)
             first = max(first, first_person_weight(text, only_plain=joking))
-            here = _lasting_kinds(text)
+            here = _LASTING_KINDS.find(text)
             kinds |= here
             lost = _fading_of(text, here)
             fading, aside = (max(fading, lost), aside) if here else (fading, max(aside, lost))
@@ -288,19 +288,9 @@ def _asks(clause: str, at: int, is_asked: bool) -> bool:
     return bool(QUESTION.search(clause)) and (at == 0 or is_asked or not _RELATIVE.match(clause))
 
 
-@lru_cache(maxsize=CLAUSES_KEPT)
-def _lasting_kinds(clause: str) -> frozenset[str]:
-    return frozenset(kind for kind, (_, pattern) in LASTING.items() if pattern.search(clause))
-
-
-@lru_cache(maxsize=CLAUSES_KEPT)
-def _fading_kinds(clause: str) -> frozenset[str]:
-    return frozenset(kind for kind, (_, pattern) in FADING.items() if pattern.search(clause))
-
-
 def _fading_of(clause: str, kinds: frozenset[str]) -> int:
     """How much of what fades stands in *clause*, beside what lasts in it."""
-    found = set(_fading_kinds(clause))
+    found = set(_FADING_KINDS.find(clause))
     if kinds & {"liking", "health"}:
         found -= {"food"}
     if "occasion" in kinds:

@@ -13,7 +13,10 @@ from familiar_connect.support.names import has_visible
 def author_of(person: Any) -> Author:
     """A user or member, under the names that can be seen."""
     found = Author.from_discord_member(person)
-    return replace(found, username=visible_name(found.username), display_name=visible_name(found.display_name))
+    username, display_name = visible_name(found.username), visible_name(found.display_name)
+    if username == found.username and display_name == found.display_name:
+        return found
+    return replace(found, username=username, display_name=display_name)
 
 
 def visible_name(name: str | None) -> str | None:
