@@ -260,7 +260,7 @@ class SpendingMeter:
         day = self._day()
         batch = [record for record in (*self._earlier, self._unwritten) if not record.is_empty]
         self._writing, self._earlier, self._unwritten = batch, [], DayRecord(day)
-        stored, failed = await off_loop(self._write_and_read, batch, day)
+        stored, failed = await off_loop(self._store.add_and_read, batch, day)
         self._writing = []
         if stored is not None and day == self._day():
             self._stored, self._loaded_day = stored, day
@@ -274,10 +274,6 @@ class SpendingMeter:
                 self._unwritten.add_day(record)
             else:
                 self._earlier = [*self._earlier, record][-MAX_EARLIER_DAYS:]
-
-    def _write_and_read(self, batch: list[DayRecord], day: str) -> tuple[DayRecord | None, list[DayRecord]]:
-        failed = [record for record in batch if not self._store.add(record)]
-        return self._store.read(day), failed
 
     def _day(self) -> str:
         """Today's date; at the first look after midnight everything counted before is yesterday's."""

@@ -56,8 +56,19 @@ class TurnGroups:
         *may_tell* is given one turn of a group, without its words.
         """
         found: set[int] = set()
+        pending: list[int] = []
         with self._lock:
-            for turn_id, group in self._find(turn_ids):
+            if len(self._firsts) > MOST_GROUPS:  # numbers are not given again: a question may have decided about some
+                self._group_of_turn, self._groups, self._firsts = array("i"), {}, {}
+            held = self._group_of_turn
+            known = len(held)
+            for turn_id in turn_ids:  # thousands at every question: nothing is called here
+                may = decided.get(held[turn_id]) if turn_id < known else None
+                if may:
+                    found.add(turn_id)
+                elif may is None:
+                    pending.append(turn_id)
+            for turn_id, group in self._find(pending):
                 may = decided.get(group)
                 if may is None:
                     may = decided[group] = may_tell(self._firsts[group])
@@ -65,19 +76,16 @@ class TurnGroups:
                     found.add(turn_id)
         return found
 
-    def _find(self, turn_ids: Iterable[int]) -> list[tuple[int, int]]:
+    def _find(self, turn_ids: Sequence[int]) -> list[tuple[int, int]]:
         """The group of each turn that there is."""
-        wanted = set(turn_ids)
-        if len(self._firsts) > MOST_GROUPS:  # numbers are not given again: a question may have decided about some
-            self._group_of_turn, self._groups, self._firsts = array("i"), {}, {}
         held = self._group_of_turn
         known = len(held)
-        unread = [turn_id for turn_id in wanted if turn_id >= known or held[turn_id] == _UNREAD]
+        unread = {turn_id for turn_id in turn_ids if turn_id >= known or held[turn_id] == _UNREAD}
         new = self._read(unread) if unread else {}
-        found = ((turn_id, new[turn_id] if turn_id in new else held[turn_id]) for turn_id in wanted)
+        found = ((turn_id, new[turn_id] if turn_id in new else held[turn_id]) for turn_id in turn_ids)
         return [(turn_id, group) for turn_id, group in found if group >= 0]
 
-    def _read(self, turn_ids: Sequence[int]) -> dict[int, int]:
+    def _read(self, turn_ids: Iterable[int]) -> dict[int, int]:
         rows = self._history.database.read(
             "SELECT id, author_platform, author_user_id, author_username, author_display_name, channel_id, guild_id,"
             " audience FROM turns WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))",

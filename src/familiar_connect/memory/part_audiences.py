@@ -77,6 +77,10 @@ class _CutFile:
     """Hash, first line, and the line after the last."""
 
 
+_AllSources = dict[str, dict[str, tuple[int, ...]]]
+"""By file and by the hash of a part: the turns it was made from."""
+
+
 @dataclass(frozen=True)
 class _Judged:
     """The audiences of a file: of each part by its place in `_CutFile.parts`, and of all other lines."""
@@ -106,7 +110,7 @@ class PartAudiences:
         self._log = folder / LOG_NAME if folder is not None else None
         self._lock = threading.Lock()
         self._cut: LruCache[str, tuple[object, _CutFile]] = LruCache(MAX_CUT_FILES)
-        self._sources: tuple[object, dict[str, dict[str, tuple[int, ...]]]] = (None, {})
+        self._sources: tuple[object, _AllSources] = (None, {})
         self._program_files: tuple[int, frozenset[bytes]] = (0, frozenset())
         self._log_stamp: object = None
         """Of the log when all of it had been read, up to its last line end."""
@@ -117,8 +121,9 @@ class PartAudiences:
 
     def visible_text(self, rel_path: str, text: str | None, may_tell: MayTell) -> VisibleText:
         """As `visible`, for *text* read from the file by other means."""
-        cut = self._cut_file(rel_path) if text is None else _cut(text)
-        judged = self._judge(rel_path, cut)
+        sources = self._all_sources()
+        cut = self._cut_file(rel_path, sources) if text is None else _cut(text)
+        judged = self._judge(rel_path, cut, sources)
         return _visible(cut, judged, may_tell)
 
     def audiences(self, rel_path: str) -> frozenset[Audience]:
@@ -193,14 +198,16 @@ class PartAudiences:
 
     # Judging
 
-    def _judge(self, rel_path: str, cut: _CutFile) -> _Judged:
-        sources = self._all_sources().get(rel_path, _NO_SOURCES)
+    def _judge(self, rel_path: str, cut: _CutFile, all_sources: _AllSources | None = None) -> _Judged:
+        sources = (self._all_sources() if all_sources is None else all_sources).get(rel_path, _NO_SOURCES)
         full = self._privacy.full_privacy_keys()
         if not sources and cut.audience is None:
             rest = self._rest(rel_path, [], {})
             return _Judged((rest,) * len(cut.parts), rest)
-        asks = bool(full) or cut.audience is None or cut.audience.kind is AudienceKind.SERVER
-        ids = [sources.get(part, ()) if asks else () for part, _, _ in cut.parts]
+        if cut.audience is not None and not full and cut.audience.kind is not AudienceKind.SERVER:
+            only = frozenset({cut.audience})  # whatever its parts were made of
+            return _Judged((only,) * len(cut.parts), only)
+        ids = [sources.get(part, ()) for part, _, _ in cut.parts]
         turns = self._turns(turn for each in ids for turn in each) if any(ids) else {}
         if cut.audience is not None and not cut.audience.people.isdisjoint(full):
             return _Judged(tuple(None for _ in cut.parts), None)
@@ -229,8 +236,8 @@ class PartAudiences:
 
     # What is read once and kept
 
-    def _cut_file(self, rel_path: str) -> _CutFile:
-        has_sources = rel_path in self._all_sources()
+    def _cut_file(self, rel_path: str, all_sources: _AllSources | None = None) -> _CutFile:
+        has_sources = rel_path in (self._all_sources() if all_sources is None else all_sources)
         stamp = self.store.stamp(rel_path)
         held = self._cut.get(rel_path)
         if held is not None and stamp is not None and held[0] == (stamp, has_sources):
@@ -239,7 +246,7 @@ class PartAudiences:
         self._cut.put(rel_path, ((stamp, has_sources), cut))
         return cut
 
-    def _all_sources(self) -> dict[str, dict[str, tuple[int, ...]]]:
+    def _all_sources(self) -> _AllSources:
         if self._provenance is None:
             return {}
         stamp = _stamp(self._provenance.path)
@@ -323,13 +330,13 @@ def _cut(text: str, *, in_parts: bool = True) -> _CutFile:
 
 
 def _visible(cut: _CutFile, judged: _Judged, may_tell: MayTell) -> VisibleText:
+    if all(said_to is judged.rest for said_to in judged.parts):  # as nearly every file, and a search asks about all
+        shown = judged.rest is not None and may_tell(judged.rest)
+        return VisibleText(cut.text if shown else "", (judged.rest if shown else None) or frozenset(), shown)
     decided: dict[frozenset[Audience] | None, bool] = {None: False}
     for said_to in (judged.rest, *judged.parts):
         if said_to is not None and said_to not in decided:
             decided[said_to] = may_tell(said_to)
-    if not cut.parts:
-        shown = decided[judged.rest]
-        return VisibleText(cut.text if shown else "", judged.rest or frozenset(), shown)
     told = [part for part, said_to in zip(cut.parts, judged.parts, strict=True) if decided[said_to]]
     audiences = frozenset[Audience]().union(*(said_to for said_to in judged.parts if said_to and decided[said_to]))
     if decided[judged.rest] and len(told) == len(cut.parts):

@@ -130,5 +130,6 @@ def recall_scope(request: ContextRequest, memory: VisibleMemory, **facts: Unpack
         channel_id=request.channel_id,
         audience_of_turn=audience_of_turn(request),
         audiences_of_passage=memory.audiences_of_passage,
+        may_tell_of_file=memory.exists,
         **facts,
     )

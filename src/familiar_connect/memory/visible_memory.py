@@ -178,6 +178,7 @@ def owner_scope(
         turns=only != "files",
         audience_of_turn=lambda turn: turn.audience if may_tell_turn(turn, here, policy) else None,
         audiences_of_passage=visible.audiences_of_passage,
+        may_tell_of_file=visible.exists,
     )
 
 

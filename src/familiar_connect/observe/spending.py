@@ -116,6 +116,27 @@ class SpendingStore:
         self._warned = False
         return True
 
+    def add_and_read(self, records: Sequence[DayRecord], day: str) -> tuple[DayRecord | None, list[DayRecord]]:
+        """Add each of *records* to its day; what is kept of *day* then, and the records that could not be written.
+
+        As `add` and `read` one after the other, by one opening of the file: it is asked for after every call.
+        """
+        if not records:
+            return self.read(day), []
+        found, left = DayRecord(day), list(records)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with open_ledger(self._path) as db:
+                with db:
+                    for each in records:
+                        self._write(db, each)
+                left = []
+                self._read_into(db, found)
+        except (sqlite3.Error, OSError, TypeError, ValueError):
+            return self.read(day), [each for each in left if not self.add(each)]
+        self._warned = False
+        return found, []
+
     def read(self, day: str) -> DayRecord | None:
         """What is kept of *day*; None: it cannot be read."""
         record = DayRecord(day)

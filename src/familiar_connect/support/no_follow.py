@@ -65,12 +65,19 @@ def is_link(path: Path | str) -> bool:
 def refuse_linked_path(path: Path | str, *, is_written: bool = False) -> None:
     """A `LinkRefused` for the first part of *path* that is a link; with *is_written* also for a second name of it."""
     target = _absolute(path)
-    for part in (*reversed(target.parents), target):
+    for part in reversed(target.parents):
         if is_link(part):
-            raise LinkRefused(part, is_folder=part != target or part.is_dir())
+            raise LinkRefused(part, is_folder=True)
+    refuse_linked_name(target, is_written=is_written)
+
+
+def refuse_linked_name(path: Path, *, is_written: bool = False) -> None:
+    """As `refuse_linked_path`, for whoever has looked at the folders on the way to *path* just now."""
+    if is_link(path):
+        raise LinkRefused(path, is_folder=path.is_dir())
     if is_written:
         with contextlib.suppress(FileNotFoundError):
-            _refuse_second_name(target, os.lstat(target))
+            _refuse_second_name(path, os.lstat(path))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from uuid import uuid4
 
 from familiar_connect.errors import FamiliarError
-from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_path
+from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_name, refuse_linked_path
 from familiar_connect.support.sqlite_schema import (
     ExpectedSchema,
     ForeignSchema,
@@ -453,8 +453,9 @@ def _make_migrations(connection: sqlite3.Connection) -> None:
 
 def refuse_linked_database(path: Path | str) -> None:
     """A `LinkRefused` where the database *path*, or a file that SQLite keeps beside it, is a link or has two names."""
-    for ending in ("", *BESIDE):
-        refuse_linked_path(f"{path}{ending}", is_written=True)
+    refuse_linked_path(path, is_written=True)
+    for ending in BESIDE:
+        refuse_linked_name(Path(f"{path}{ending}"), is_written=True)
 
 
 def storable_all(parameters: Sequence[Any]) -> tuple[Any, ...]:

@@ -349,11 +349,21 @@ class Passages:
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told."""
+        units = self._of_told_files(units, scope)
         return {
             unit: (_key(rel_path, unit), text)
             for unit, rel_path, _, _, text in self._rows.get(units, self._level).values()
             if _audiences(rel_path, text, scope) is not None
         }
+
+    def _of_told_files(self, units: Sequence[int], scope: RecallScope) -> Sequence[int]:
+        """Those of *units* in files of which anything may be told: the texts of the others are not even read."""
+        may_tell = scope.may_tell_of_file
+        if may_tell is None:
+            return units
+        docs = {unit >> PLACE_BITS for unit in units}
+        told = {doc for doc in docs if (path := self._paths.get(doc)) is None or may_tell(path)}
+        return [unit for unit in units if unit >> PLACE_BITS in told]
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and what stands right before and after."""

@@ -183,6 +183,8 @@ class RecallScope:
     without it all of them may. What counts is who said it, where, and to whom."""
     audiences_of_passage: Callable[[str, str], frozenset[Audience] | None] | None = None
     """The same for a passage of the file at a path; None where not all of it may be told."""
+    may_tell_of_file: Callable[[str], bool] | None = None
+    """Whether anything of the file at a path may be told; without it, each of its passages is asked about."""
     groups_told: dict[int, bool] = field(default_factory=dict, compare=False, repr=False)
     """Whether a group of turns may be told, as `audience_of_turn` said; for one question."""
 

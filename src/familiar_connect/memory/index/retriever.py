@@ -401,7 +401,7 @@ class MemoryRetriever:
         step = FILES_TRIED if is_costly else limit
         while start < count and len(found) < limit:
             end = min(count, start + step)
-            step = limit if kind == "file" else min(2 * step, max(limit, MOST_TRIED))  # few may be told here
+            step = min(2 * step, max(limit, MOST_TRIED))  # few may be told here
             units, scores = ranked.units[start:end].tolist(), ranked.scores[start:end].tolist()
             moments = ranked.said_at[start:end].tolist()
             texts = source.tellable_texts(units, checked)
