@@ -37,6 +37,38 @@ def test_what_is_added_twice_is_twice_as_much_and_each_familiar_has_its_own(tmp_
     assert other.is_empty
 
 
+def test_writing_and_reading_at_once_is_as_one_after_the_other(tmp_path: Path) -> None:
+    """Also where nothing is to be written, for which no file is made, and where the day is another one."""
+    store = SpendingStore(tmp_path / "metrics.db", "ember")
+    assert store.add_and_read([], DAY) == (DayRecord(DAY), [])
+    assert not (tmp_path / "metrics.db").exists()
+
+    spent = DayRecord(DAY, {PERSON: Spending(calls=1, prompt_tokens=7)})
+    before = DayRecord("2026-02-28", {PERSON: Spending(calls=5)})
+    assert store.add_and_read([before, spent], DAY) == (spent, [])
+    assert store.add_and_read([spent], DAY) == (store.read(DAY), [])
+    twice = store.read(DAY)
+    assert twice is not None
+    assert twice.total == Spending(calls=2, prompt_tokens=14)
+
+
+def test_what_cannot_be_written_comes_back_and_what_was_is_not_written_again(tmp_path: Path) -> None:
+    """A file that is no database takes nothing; a row that cannot be read costs the reading alone."""
+    spent = DayRecord(DAY, {PERSON: Spending(calls=1)})
+    (tmp_path / "broken.db").write_text("no database at all, and long enough to be seen as none of ours" * 20)
+    assert SpendingStore(tmp_path / "broken.db", "ember").add_and_read([spent], DAY) == (None, [spent])
+
+    store = SpendingStore(tmp_path / "metrics.db", "ember")
+    store.add(spent)
+    with sqlite3.connect(tmp_path / "metrics.db") as db:
+        db.execute("INSERT INTO spending VALUES ('ember', ?, 'someone', 'many', 0, 0, 0)", (DAY,))
+    db.close()
+    assert store.add_and_read([spent], DAY) == (None, [])
+    with sqlite3.connect(tmp_path / "metrics.db") as db:
+        assert db.execute("SELECT calls FROM spending WHERE person = ?", (PERSON,)).fetchall() == [(2,)]
+    db.close()
+
+
 def test_a_ledger_of_an_earlier_version_gets_its_tables(tmp_path: Path) -> None:
     """They are made when something is first counted."""
     filled_store(tmp_path)

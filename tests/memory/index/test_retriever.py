@@ -388,6 +388,25 @@ async def test_what_turns_out_not_to_be_told_makes_room_for_others(home: Home) -
     assert len(set(asked)) < 60
 
 
+async def test_passages_of_a_file_of_which_nothing_is_told_are_not_even_read(home: Home) -> None:
+    """In a hidden room that is nearly every file; one of which a part is told is asked passage by passage."""
+    for number in range(60):
+        home.store.write_file(f"topics/t{number:02}.md", f"# Spoons\n\nbox{number} keeps the silver spoon\n")
+    home.learn()
+    asked: set[str] = set()
+
+    def audiences(rel_path: str, _text: str) -> frozenset[Audience] | None:
+        asked.add(rel_path)
+        return frozenset() if rel_path == "topics/t07.md" else None
+
+    told = {"topics/t07.md", "topics/t08.md"}
+    scope = RecallScope(audiences_of_passage=audiences, may_tell_of_file=told.__contains__)
+    found = await home.retriever.recall("where is the silver spoon", limit=40, scope=scope)
+
+    assert {hit.rel_path for hit in found} == {"topics/t07.md"}
+    assert asked == told
+
+
 def _write_honey_talk(home: Home, lines: list[str]) -> None:
     """A day's file under a heading that is all about honey, and thirty later turns that name it."""
     smalltalk = [f"- **Bo:** the weather again, part {n}, and nothing much besides it for anyone" for n in range(6)]
