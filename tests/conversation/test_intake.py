@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.audience import AudienceKind
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation import intake as intake_module
 from familiar_connect.conversation.admission import Admission
@@ -55,6 +57,46 @@ async def test_the_stored_row_says_who_where_and_in_which_mode(tmp_path: Path) -
         "text_conversation_rp",
         "m1",
     )
+
+
+async def test_a_channel_that_cannot_be_looked_at_once_hides_nothing_that_was_said_before(tmp_path: Path) -> None:
+    """What comes in then is for the smallest circle. A machine that slept for a second would hide years of talk."""
+    async with scripted_familiar(tmp_path) as house:
+        shown: list[Scene | None] = [None]
+
+        async def scene() -> Scene:
+            if shown[0] is None:
+                raise ConnectionError
+            return shown[0]
+
+        house.place.scene = scene  # type: ignore[method-assign]
+        database = house.familiar.history_store.database
+        for text, shown[0] in (("open", open_channel()), ("who knows", None), ("open again", open_channel())):
+            await house.receive(text, guild_id=5, is_mention=False)
+            if text == "open":
+                database.write(
+                    "INSERT INTO short_term_notes (familiar_id, persona, channel_id, owner, lines, people, updated_at)"
+                    " VALUES (?, '', ?, '', '', '', 0)",
+                    (house.familiar.id, CHANNEL),
+                )
+        before = [turn.audience.kind for turn in house.history()]
+        notes = [len(database.read("SELECT 1 FROM short_term_notes"))]
+        shown[0] = hidden_one()
+        await house.receive("hidden by now", guild_id=5, is_mention=False)
+        after = [turn.audience.kind for turn in house.history()]
+        notes.append(len(database.read("SELECT 1 FROM short_term_notes")))
+
+    assert before == [AudienceKind.SERVER, AudienceKind.CHANNEL, AudienceKind.SERVER]
+    assert after == [AudienceKind.CHANNEL] * 4
+    assert notes == [1, 0]
+
+
+def open_channel() -> Scene:
+    return Scene(channel=ChannelContext("tea", ChannelKind.text), server_id=5, server_name="Tea", me=BEN)
+
+
+def hidden_one() -> Scene:
+    return replace(open_channel(), is_hidden=True)
 
 
 async def test_bots_are_not_heard(tmp_path: Path) -> None:

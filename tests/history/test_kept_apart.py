@@ -527,6 +527,20 @@ def test_the_group_of_a_turn_is_read_once(store: HistoryStore, monkeypatch: pyte
     assert read == []
 
 
+def test_a_channel_that_is_hidden_takes_its_groups_along(store: HistoryStore) -> None:
+    """What was told of it a moment ago is not told any more."""
+    say(store, audience=SERVER)
+    say(store, audience=SERVER, channel_id=THERE)
+    groups = TurnGroups(store, ME)
+
+    def is_open(turn: HistoryTurn) -> bool:
+        return turn.audience == SERVER
+
+    before = groups.only_tellable([1, 2], is_open, {})
+    store.change_audience(familiar_id=ME, channel_id=HERE, audience=HIDDEN)
+    assert (before, groups.only_tellable([1, 2], is_open, {})) == ({1, 2}, {2})
+
+
 def test_groups_are_forgotten_where_they_become_too_many(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided about one group is never taken for another."""
     monkeypatch.setattr("familiar_connect.history.turn_visibility.MOST_GROUPS", 1)

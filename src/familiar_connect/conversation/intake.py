@@ -427,8 +427,11 @@ class Intake:
             author=message.author,
             is_dm=message.is_dm,
         )
-        note_audience_change(self._history, self._familiar_id, message.channel_id, here.audience)
-        self._history.channel_readers.now.put(message.channel_id, here)
+        if scene is not None:  # one that could not be looked at was not hidden: its old turns stay as they are
+            seen = self._history.channel_readers.now.get(message.channel_id)
+            before = seen.audience if seen is not None else None
+            note_audience_change(self._history, self._familiar_id, message.channel_id, here.audience, before)
+            self._history.channel_readers.now.put(message.channel_id, here)
         if message.said_under and here.audience.kind in (AudienceKind.SERVER, AudienceKind.CHANNEL):
             then = hidden_channel(here.platform, message.channel_id, here.server_id, message.said_under)
             return then.with_targets(here.audience.also)

@@ -84,12 +84,16 @@ class PlaceReaders:
             return PlaceSettings()
 
 
-def note_audience_change(history: HistoryStore, familiar_id: str, channel_id: int, now: Audience) -> bool:
-    """Whether a channel was hidden, opened or got other rules since something was last said in it.
+def note_audience_change(
+    history: HistoryStore, familiar_id: str, channel_id: int, now: Audience, before: Audience | None = None
+) -> bool:
+    """Whether a channel was hidden, opened or got other rules since it was last looked at.
 
-    A channel that was hidden takes its old turns along.
+    A channel that was hidden takes its old turns along. *before* is whom it was open to then; without it, whom its
+    newest turn was said to.
     """
-    before = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
+    if before is None:
+        before = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
     if before is None or not {before.kind, now.kind} <= _SERVER_KINDS:
         return False
     if before.kind is now.kind and before.rules == now.rules:

@@ -110,6 +110,8 @@ class HistoryStore:
         self.channel_readers = ChannelReaderRows(self.database, self._clock)
         self.channel_parents = ChannelParentRows(self.database)
         self.channel_keys = ChannelKeyRows(self.database)
+        self.audience_changes = 0
+        """How often this program saw a channel hidden or opened."""
 
     def close(self) -> None:
         self.database.close()
@@ -240,6 +242,7 @@ class HistoryStore:
 
     def change_audience(self, *, familiar_id: str, channel_id: int, audience: Audience) -> None:
         """A channel was hidden or opened. Hidden, it takes its old turns along; what was told of it is dropped."""
+        self.audience_changes += 1
         with self.database.transaction():
             if audience.kind is AudienceKind.CHANNEL:
                 self.database.write(

@@ -35,8 +35,8 @@ def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = S
 class TurnGroups:
     """Turns that one person said in one place to the same people: where one of them may be told each may.
 
-    The group of a turn is read once and kept, so an import that gives a stored turn another audience is not seen here:
-    whoever shows words looks at the turn itself. Safe to use from any thread.
+    The group of a turn is read once and kept until a channel is hidden or opened. A change by another program is not
+    seen here: whoever shows words looks at the turn itself. Safe to use from any thread.
     """
 
     def __init__(self, history: HistoryStore, familiar_id: str) -> None:
@@ -47,6 +47,7 @@ class TurnGroups:
         self._groups: dict[Row, int] = {}
         self._firsts: dict[int, HistoryTurn] = {}
         self._next_group = 0
+        self._changes_seen = history.audience_changes
 
     def only_tellable(
         self, turn_ids: Iterable[int], may_tell: Callable[[HistoryTurn], bool], decided: dict[int, bool]
@@ -58,8 +59,11 @@ class TurnGroups:
         found: set[int] = set()
         pending: list[int] = []
         with self._lock:
-            if len(self._firsts) > MOST_GROUPS:  # numbers are not given again: a question may have decided about some
+            changes = self._history.audience_changes
+            if len(self._firsts) > MOST_GROUPS or changes != self._changes_seen:
+                # Numbers are not given again: a question may have decided about some.
                 self._group_of_turn, self._groups, self._firsts = array("i"), {}, {}
+                self._changes_seen = changes
             held = self._group_of_turn
             known = len(held)
             for turn_id in turn_ids:  # thousands at every question: nothing is called here

@@ -148,7 +148,8 @@ class TurnBuilder:
             is_dm=last.message is not None and last.message.is_dm,
         )
         note_hidden_channels(self._history, exchange.familiar_id, scene, here)
-        self._history.channel_readers.now.put(exchange.channel_id, here)
+        if scene is not None:
+            self._history.channel_readers.now.put(exchange.channel_id, here)
         return here
 
     def _only_told(self, exchange: Exchange, here: Readers) -> Exchange:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from familiar_connect.audience import Audience, whole_server
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
+from familiar_connect.memory.index import retriever as retriever_module
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Retriever
@@ -386,6 +387,30 @@ async def test_what_turns_out_not_to_be_told_makes_room_for_others(home: Home) -
     assert hidden.isdisjoint(hit.rel_path for hit in found)
     assert [hit.key for hit in found[:30]] == [hit.key for hit in everything[:30]]
     assert len(set(asked)) < 60
+
+
+async def test_in_a_hidden_room_its_own_talk_is_found_behind_any_amount_of_others(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many more fitting turns and files of other rooms there are, which may not be told in it."""
+    monkeypatch.setattr(retriever_module, "MAX_CANDIDATES", 4)
+    monkeypatch.setattr(retriever_module, "NEAR_BY_MEANING", 4)
+    for number in range(120):
+        home.say(f"the silver spoon is where the silver spoon was, take {number}", channel=7)
+        home.store.write_file(f"topics/t{number:03}.md", f"# Spoons\n\nwhere is the silver spoon, {number}\n")
+    own = home.say("somebody put a spoon behind the clock", channel=9)
+    home.store.write_file("topics/ours.md", "# Ours\n\none spoon was lent to Bo\n")
+    home.learn()
+    scope = RecallScope(
+        audience_of_turn=lambda turn: turn.audience if turn.channel_id == 9 else None,
+        audiences_of_passage=lambda path, _text: frozenset() if path == "topics/ours.md" else None,
+        may_tell_of_file=lambda path: path == "topics/ours.md",
+    )
+
+    found = await home.retriever.recall("where is the silver spoon", limit=4, scope=scope)
+
+    assert {hit.turn_id for hit in found if hit.source == "turn"} == {own}
+    assert {hit.rel_path for hit in found if hit.source == "file"} == {"topics/ours.md"}
 
 
 async def test_passages_of_a_file_of_which_nothing_is_told_are_not_even_read(home: Home) -> None:

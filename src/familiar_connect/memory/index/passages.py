@@ -347,6 +347,16 @@ class Passages:
         # A line that opens with somebody's name is theirs.
         return np.where(is_anybodys, is_theirs, about)
 
+    def tellable_units(self, scope: RecallScope) -> Numbers:
+        """All passages of files of which anything may be told."""
+        self.catch_up()
+        units = self._facts.ids()
+        may_tell = scope.may_tell_of_file
+        if may_tell is None:
+            return units
+        told = [doc for doc, path in list(self._paths.items()) if may_tell(path)]
+        return units[np.isin(units >> PLACE_BITS, told)]
+
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told."""
         units = self._of_told_files(units, scope)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -145,6 +145,13 @@ class LexicalScores:
     stretch: Floats
     share_met: float = 1.0
     """Of the weight of all words, that of those that stand somewhere."""
+
+    def only(self, units: Numbers) -> LexicalScores:
+        """Those of *units* alone."""
+        kept = np.isin(self.units, units)
+        return replace(
+            self, units=self.units[kept], own=self.own[kept], around=self.around[kept], stretch=self.stretch[kept]
+        )
 
     def own_of(self, wanted: Numbers) -> Floats:
         """How far certain units themselves meet the words, 0 where they do not."""

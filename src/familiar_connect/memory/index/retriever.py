@@ -68,9 +68,9 @@ __all__ = ["EmbeddingRetriever", "MemoryRetriever", "RetrievedChunk", "Retriever
 DEFAULT_LIMIT = 40
 NEAR_BY_MEANING = 1_000
 IN_A_SPAN = 400
+SPAN_SPARE = 16
+"""Times as many units of a span are looked at where only some of them may be told."""
 MAX_SPANS = 3
-WIDER = (1, 4, 16)
-"""Times as many candidates are looked at where what may not be told left too few."""
 QUESTIONS_KEPT = 96
 """Questions, and words nobody said, whose vector is kept, for those who ask the same in the same turn."""
 MOST_WORDS_COMPARED = 12
@@ -133,6 +133,7 @@ class UnitSource(Protocol):
     def facts(
         self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str]
     ) -> UnitFacts: ...
+    def tellable_units(self, scope: RecallScope) -> Numbers: ...
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]: ...
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
 
@@ -357,11 +358,10 @@ class MemoryRetriever:
         sentences = no_sentences if vector is None else partial(source.best_sentences, vector)
         likeness = partial(source.compare_words, asked.words) if asked.words else no_likeness
         found: list[_Candidate] = []
-        for wider in WIDER if scope.is_narrowed else WIDER[:1]:
-            brought = [near.nearest_ids(NEAR_BY_MEANING * wider)] if near is not None else []
-            for span in question.spans[:MAX_SPANS]:
-                brought.append(source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider))
-            wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
+        # Where little may be told, as in a hidden room of a large server, the best are nearly all of others: then the
+        # second look is at nothing else than what may be told. To know all of that costs more than most questions.
+        for only_told in (False, True) if scope.is_narrowed else (False,):
+            wanted = _bring_up(source, question, lexical, near, source.tellable_units(scope) if only_told else None)
             facts = source.facts(wanted, scope, question.names, question.first_named)
             ranked = rank_units(
                 facts,
@@ -431,6 +431,24 @@ class MemoryRetriever:
         if question.asks_number and number:
             told["tells a number"] = self._weights.tells_number
         return told
+
+
+def _bring_up(
+    source: UnitSource,
+    question: SearchQuery,
+    lexical: LexicalScores,
+    near: Similarities | None,
+    told: Numbers | None,
+) -> Numbers:
+    """The units that words, meaning and time bring up; of *told* alone, where it is given."""
+    if told is not None:
+        lexical, near = lexical.only(told), near.only(told) if near is not None else None
+    brought = [near.nearest_ids(NEAR_BY_MEANING)] if near is not None else []
+    for span in question.spans[:MAX_SPANS]:
+        most = IN_A_SPAN if told is None else IN_A_SPAN * SPAN_SPARE
+        units = source.units_between(span.start.timestamp(), span.end.timestamp(), most)
+        brought.append(units if told is None else units[np.isin(units, told)])
+    return candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES)
 
 
 def _with_spare(limit: int) -> int:

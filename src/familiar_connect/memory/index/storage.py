@@ -211,6 +211,11 @@ class Similarities:
     ids: Numbers
     cosines: Vector
 
+    def only(self, ids: Numbers) -> Similarities:
+        """Those of *ids* alone."""
+        kept = np.isin(self.ids, ids)
+        return Similarities(self.ids[kept], self.cosines[kept])
+
     def nearest_ids(self, limit: int) -> Numbers:
         """Numbers of the *limit* nearest rows, in no order."""
         first = max(0, len(self.ids) - max(0, limit))

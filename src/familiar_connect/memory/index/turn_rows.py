@@ -145,6 +145,12 @@ class TurnFacts:
         """The numbers of all units, in order, as they were at the last look."""
         return self._columns.ids()
 
+    def all_turns(self) -> tuple[Numbers, Numbers]:
+        """The numbers of all units, in order, and the turn of each."""
+        self.catch_up()
+        rows = self._columns.of(self._columns.ids())
+        return rows["unit"], rows["turn"]
+
     def turns_of(self, units: Sequence[int]) -> dict[int, int]:
         """The turn of each of *units* that there is, in their order."""
         self.catch_up()

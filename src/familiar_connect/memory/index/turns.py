@@ -204,6 +204,12 @@ class TurnIndex:
         called = self._speakers_called(names)
         return self._facts.of(units, scope, called, self._speakers_called(first_named) or called)
 
+    def tellable_units(self, scope: RecallScope) -> Numbers:
+        """All units that may be told."""
+        units, turns = self._facts.all_turns()
+        told = self._tellable(turns.tolist(), scope)
+        return units if told is None else units[np.isin(turns, list(told))]
+
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told, and still reads as it was taken in."""
         turns = self._facts.turns_of(units)
