@@ -86,6 +86,16 @@ def test_a_forked_program_has_its_own_terminal_and_hears_signals(tmp_path: Path)
             assert session.wait_end() == -signal.SIGKILL
 
 
+@pytest.mark.skipif(program_process.COLD, reason="nothing is forked")
+def test_what_a_first_chat_loads_is_loaded_before_the_fork(tmp_path: Path) -> None:
+    """The library of the embedder is most of what a chat in a new home costs: without this each would load it anew."""
+    pytest.importorskip("onnxruntime", reason="there is none for this machine")
+    assert run_program(tmp_path, "--version").returncode == 0
+    loaded = Path(f"/proc/{program_process.warm_starter().pid}/maps").read_text()
+
+    assert "/onnxruntime/" in loaded
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked up in /proc")
 def test_a_process_that_is_left_over_is_named_until_it_has_ended() -> None:
     """Also one in a session of its own; our own process is none."""

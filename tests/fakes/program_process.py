@@ -84,6 +84,7 @@ class WarmStarter:
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # it ends when we do, and ends its children first: no signal may end it before
         )
+        self.pid = self._process.pid
         theirs.close()
 
     def start(

@@ -34,7 +34,7 @@ LONGEST = 4_000_000
 ELSEWHERE = ("familiar_connect.platforms.discord", "familiar_connect.platforms.twitch", "familiar_connect.__main__")
 """Not loaded before it is asked for: extras, and the start itself."""
 ON_DEMAND = (
-    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy", "prompt_toolkit"),
+    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy.ma", "prompt_toolkit"),
     *("re2", "splintr", "tomlkit", "truststore", "yaml"),
 )
 """What the program loads in the middle of a command."""
@@ -55,11 +55,15 @@ def load_program() -> None:
 
 
 def load_embedder() -> None:
-    """The embedder as every chat loads it, where there is one: most of what a short chat costs."""
-    from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
+    """The embedder as every chat loads it, where there is one: most of what a short chat costs.
+
+    A chat in a new home has more to embed than a few words, and more than a few words load a library.
+    """
+    from familiar_connect.memory.index.minilm import FEW_TOKENS, MiniLMModel, why_unavailable
 
     if why_unavailable() is None:
         MiniLMModel().embed(["a word"])
+        MiniLMModel().embed(["many words"] * FEW_TOKENS)
 
 
 class Server:
