@@ -5,8 +5,8 @@ environment, folder, streams, session and exit code, and runs `familiar_connect.
 What the interpreter settles before any module (encodings, warnings, import paths) is shared too, so a test that
 changes one of those starts the program cold: `tests/fakes/program.py` decides.
 
-Run as a script with the number of a socket. A request is a message of JSON with four descriptors: standard input,
-output and error of the child, and a pipe that is told the child's wait status.
+Run as a script with the number of a socket and a folder to share vectors in. A request is a message of JSON with four
+descriptors: standard input, output and error of the child, and a pipe that is told the child's wait status.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import hashlib
 import importlib
 import io
 import json
@@ -64,6 +65,31 @@ def load_embedder() -> None:
     if why_unavailable() is None:
         MiniLMModel().embed(["a word"])
         MiniLMModel().embed(["many words"] * FEW_TOKENS)
+
+
+def share_vectors(folder: str) -> None:
+    """Keep in *folder* what the embedder computes, for every process forked from here.
+
+    Each new home holds the same files, and to embed them is half of what a first chat costs. One batch of tokens has
+    one answer; a process that cannot read or write there computes it.
+    """
+    import numpy
+
+    from familiar_connect.memory.index import minilm
+
+    compute = minilm._run
+
+    def run(session: Any, batch: list[list[int]]) -> Any:
+        kept = os.path.join(folder, hashlib.sha256(repr(batch).encode()).hexdigest())
+        with contextlib.suppress(OSError, ValueError):
+            return numpy.load(f"{kept}.npy")
+        found = compute(session, batch)
+        with contextlib.suppress(OSError):
+            numpy.save(f"{kept}-{os.getpid()}.npy", found)
+            os.replace(f"{kept}-{os.getpid()}.npy", f"{kept}.npy")
+        return found
+
+    minilm._run = run
 
 
 class Server:
@@ -180,6 +206,7 @@ def end_soon(code: int) -> None:
 
 if __name__ == "__main__":
     load_program()
+    share_vectors(sys.argv[2])
     wanted = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if wanted is not None:
         del wanted
