@@ -25,6 +25,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -51,6 +52,7 @@ def load_program() -> None:
     for name in ON_DEMAND:
         importlib.import_module(name)
     load_embedder()
+    learn_schemas()
     gc.collect()
     gc.freeze()
 
@@ -65,6 +67,14 @@ def load_embedder() -> None:
     if why_unavailable() is None:
         MiniLMModel().embed(["a word"])
         MiniLMModel().embed(["many words"] * FEW_TOKENS)
+
+
+def learn_schemas() -> None:
+    """What each database is to hold: a process learns it when it opens the first of a kind."""
+    from familiar_connect.history.store import HistoryStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        HistoryStore(os.path.join(folder, "history.db")).close()
 
 
 def share_vectors(folder: str) -> None:
