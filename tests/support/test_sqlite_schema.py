@@ -163,6 +163,7 @@ def test_what_a_kind_of_database_is_to_hold_is_learnt_once_and_checked_in_each(t
     assert "helpful" not in names_in(tmp_path / "two.db")
 
 
+@pytest.mark.slow
 def test_there_is_one_door_to_sqlite() -> None:
     """Nobody else in the program connects to a database."""
     found = {
