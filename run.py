@@ -6,7 +6,7 @@
     python3 run.py voice ...       set up with the packages of voice too, then `familiar voice ...`
     python3 run.py --with EXTRA .. the same with the packages of Discord or Twitch (discord, twitch); once is enough
     python3 run.py test            set up, then every check and every test
-    python3 run.py test --quick    set up, then the tests that start no program, browser or server
+    python3 run.py test --quick    set up, then, in two minutes, the tests that start nothing and take no second
     python3 run.py test ARGS ...   set up, then pytest with these arguments
     python3 run.py docs [FOLDER]   set up, then build the site of the documentation
     python3 run.py --setup-only    set up and stop

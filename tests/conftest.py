@@ -18,6 +18,8 @@ EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "50"))
 settings.register_profile("here", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+QUICK_EXAMPLES = min(EXAMPLES, 10)
+"""How many with `--quick`: enough to see a property broken by what was just changed; the whole suite searches on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Bring our own plugins."""
+    """Bring our own plugins; properties are read after this."""
+    if config.getoption("--quick"):
+        settings.register_profile("quick", settings(), max_examples=QUICK_EXAMPLES)
+        settings.load_profile("quick")
     for plugin in (leftovers, collection, quick):
         config.pluginmanager.register(plugin)
 

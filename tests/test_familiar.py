@@ -195,6 +195,7 @@ async def test_a_slot_is_looked_up_when_it_is_used() -> None:
     assert (await slot.chat([Message(role="user", content="?")])).content == "two"
 
 
+@pytest.mark.slow
 async def test_memory_is_found_once_its_index_is_loaded(tmp_path: Path) -> None:
     """Until then a search finds nothing, and nothing is assigned to whoever searches."""
     familiar = load(tmp_path / "wren")

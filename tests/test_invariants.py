@@ -150,6 +150,7 @@ def test_every_cut_is_reported(sizes: list[tuple[Layer, int]], room: int, total:
 # Whoever is not to be heard
 
 
+@pytest.mark.slow
 async def test_words_of_who_is_not_to_be_heard_are_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """E4, G30, G33: not in messages, pages, traces, notes, history, memory, replies or logs."""
     caplog.set_level(logging.INFO)
@@ -160,6 +161,7 @@ async def test_words_of_who_is_not_to_be_heard_are_nowhere(tmp_path: Path, caplo
     assert PLANTED not in caplog.text
 
 
+@pytest.mark.slow
 async def test_the_search_for_planted_words_would_find_them(tmp_path: Path) -> None:
     """The same rooms with nobody hushed: so the search can fail."""
     found = await run_rooms(tmp_path, 3, hush=False)

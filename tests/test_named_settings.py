@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pytest
 
 import familiar_connect
 from familiar_connect.cli import cli
@@ -61,6 +62,7 @@ def sentences() -> Iterator[tuple[str, str]]:
                 yield where, node.value
 
 
+@pytest.mark.slow
 def test_every_setting_that_is_advised_exists() -> None:
     """A person told to raise, lower, set or check something finds it in the reference."""
     named = {(key, where) for where, text in sentences() for key in _ADVICE.findall(text)}
@@ -75,6 +77,7 @@ def test_every_setting_that_is_advised_exists() -> None:
     assert {(key, where) for key, where in named if key not in KEYS | _NOT_SETTINGS} == set()
 
 
+@pytest.mark.slow
 def test_every_table_that_is_advised_exists() -> None:
     """`[llm]` and its like, where a sentence names a setting in them."""
     advice = [(where, text) for where, text in sentences() if _ADVICE.search(text)]
@@ -82,6 +85,7 @@ def test_every_table_that_is_advised_exists() -> None:
     assert {(t, where) for where, text in advice for t in _TABLE.findall(text) if t not in TABLES} == set()
 
 
+@pytest.mark.slow
 def test_every_command_that_is_advised_exists() -> None:
     """With its options."""
     wrong = []
@@ -111,6 +115,7 @@ def command_problem(words: list[str]) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_every_variable_that_is_advised_exists() -> None:
     """In the list of the reference, or one that the certificates' own library reads."""
     named = {name for _, text in sentences() for name in _VARIABLE.findall(text)}

@@ -8,6 +8,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 RULES: dict[str, str] = {
     id_: words
@@ -37,6 +39,7 @@ def named() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_rule_is_tested() -> None:
     """Some test's docstring names it."""
     untested = {id_: words for id_, words in RULES.items() if id_ not in named()}

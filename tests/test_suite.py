@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.fakes.leftovers import RUN, left_over, processes_of
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.program_process import environment, start_program
-from tests.fakes.quick import kinds_of_file
+from tests.fakes.quick import KINDS, kinds_of_file
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import until, wait_until
 from tools import browser, irc_server, launch
@@ -84,6 +85,16 @@ def test_a_forked_program_has_its_own_terminal_and_hears_signals(tmp_path: Path)
             session.wait_for_text("Ember")
             session.signal(signal.SIGKILL)
             assert session.wait_end() == -signal.SIGKILL
+
+
+@pytest.mark.skipif(program_process.COLD, reason="nothing is forked")
+def test_what_a_first_chat_loads_is_loaded_before_the_fork(tmp_path: Path) -> None:
+    """The library of the embedder is most of what a chat in a new home costs: without this each would load it anew."""
+    pytest.importorskip("onnxruntime", reason="there is none for this machine")
+    assert run_program(tmp_path, "--version").returncode == 0
+    loaded = Path(f"/proc/{program_process.warm_starter().pid}/maps").read_text()
+
+    assert "/onnxruntime/" in loaded
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked up in /proc")
@@ -241,6 +252,19 @@ def test_a_server_of_irc_is_fetched_in_ci_alone_and_only_where_there_is_none(
     assert [command[1] for command in ran] == steps
 
 
+def test_the_quick_loop_prepares_no_browser_and_starts_a_worker_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python3 run.py test --quick` is pytest alone, without what only the other tests need."""
+    ran: list[list[str]] = []
+    monkeypatch.setattr(launch, "memory_folder", lambda: None)
+    monkeypatch.setattr(launch, "say", lambda words: None)
+    monkeypatch.setattr(launch, "call", lambda command, folder: ran.append(list(command[2:])))
+    monkeypatch.setattr(browser, "prepare_browser", lambda: ran.append(["browser"]))
+    monkeypatch.setattr(irc_server, "prepare_irc_server", lambda: ran.append(["irc"]))
+
+    assert launch.run_checks("venv", ["--quick"]) == 0
+    assert ran == [["pytest", "-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal", "--quick"]]
+
+
 def test_the_kind_of_a_test_follows_from_its_place_and_its_helpers() -> None:
     """Nobody has to remember a marker, and `--quick` leaves out whatever has one."""
     tests = ROOT / "tests"
@@ -250,3 +274,94 @@ def test_the_kind_of_a_test_follows_from_its_place_and_its_helpers() -> None:
     assert kinds_of_file(tests / "benchmarks" / "test_turns_quick.py") >= {"benchmark"}
     assert kinds_of_file(tests / "test_suite.py") == {"process"}
     assert kinds_of_file(tests / "support" / "test_tokens.py") == frozenset()
+
+
+def test_a_checkout_in_a_folder_named_like_one_of_ours_changes_no_kind(tmp_path: Path) -> None:
+    """Only what lies between `tests` and the file tells."""
+    file = tmp_path / "commands" / "test_one.py"
+    file.parent.mkdir()
+    file.write_text("def test_one(): pass\n")
+
+    assert kinds_of_file(file) == frozenset()
+
+
+def test_every_kind_is_a_marker_that_is_explained(pytestconfig: pytest.Config) -> None:
+    """`pytest --markers` says what each means."""
+    explained = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
+
+    assert set(KINDS) <= explained
+
+
+STARTERS = """
+import os, sys, pytest
+
+@pytest.fixture(scope="module")
+def started():
+    os.system("true")
+
+def test_in_a_fixture(started): pass
+def test_by_itself(): os.system("true")
+def test_of_nothing(started): pass
+@pytest.mark.slow
+def test_that_is_slow(): os.system("true")
+@pytest.mark.process
+def test_that_says_so(): os.system("true")
+"""
+
+
+def run_tests(folder: Path, text: str, *options: str, longest_s: float = 100.0) -> tuple[dict[str, str], str]:
+    """What became of each test of *text*, run with our plugin alone, and all that was printed."""
+    (folder / "test_one.py").write_text(text)
+    (folder / "conftest.py").write_text("from tests.fakes.quick import add_option as pytest_addoption\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n" + "".join(f"    {kind}\n" for kind in KINDS))
+    plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest", "-p", "no:asyncio"]
+    script = (
+        "import sys, pytest, tests.fakes.quick as plugin\n"
+        f"plugin.LONGEST_S = {longest_s}\n"
+        f"sys.exit(pytest.main([*{plugins!r}, '-v', *{options!r}, 'test_one.py'], plugins=[plugin]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    found = re.findall(r"^test_one\.py::(\w+) ([A-Z]+)", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr
+    return dict(found), done.stdout
+
+
+def test_a_test_that_starts_a_process_and_does_not_say_so_fails(tmp_path: Path) -> None:
+    """Also where a fixture does it; to be slow is not to say it."""
+    became, said = run_tests(tmp_path, STARTERS)
+
+    assert became == {
+        "test_in_a_fixture": "ERROR",
+        "test_by_itself": "ERROR",
+        "test_of_nothing": "PASSED",
+        "test_that_is_slow": "ERROR",
+        "test_that_says_so": "PASSED",
+    }
+    assert "test_one.py::test_by_itself starts a process (os.system" in said
+
+
+def test_the_quick_loop_has_nothing_marked_and_fails_where_a_test_takes_too_long(tmp_path: Path) -> None:
+    """Of a test that takes its time the loop says how to leave it out."""
+    marked = "".join(f"@pytest.mark.{kind}\ndef test_{kind}(): pass\n" for kind in KINDS)
+    text = f"import pytest\n{marked}def test_one(): pass\ndef test_that_is_killed(): pass\n"
+
+    assert run_tests(tmp_path, text, "--quick")[0] == {"test_one": "PASSED"}
+    became, said = run_tests(tmp_path, text, "--quick", longest_s=0.0)
+    assert became == {"test_one": "ERROR"}
+    assert "mark it with `@pytest.mark.slow`" in said
+    assert set(run_tests(tmp_path, text, longest_s=0.0)[0].values()) == {"PASSED"}
+
+
+def test_a_file_of_which_nothing_is_quick_is_not_even_imported(tmp_path: Path) -> None:
+    """What it needs may be large."""
+    text = "import subprocess\nraise SystemExit('imported')\n"
+    (tmp_path / "test_two.py").write_text(text)
+
+    assert run_tests(tmp_path, "def test_one(): pass\n", "--quick", ".")[0] == {"test_one": "PASSED"}

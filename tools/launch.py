@@ -10,11 +10,14 @@ from tools.environment import EXTRAS, ROOT, SetupProblem, environment_folder, is
 
 WORKERS = str(min(4, (os.cpu_count() or 1) + 1))
 """Test processes: one more than there are cores, since many tests wait for another process."""
+QUICK_WORKERS = str(min(4, os.cpu_count() or 1))
+"""Test processes of the quick loop, in which no test waits for anybody: each more would only import all tests again."""
 CHECKS = (
     ("style", ("ruff", "check", ".")),
     ("types", ("mypy",)),
     ("tests", ("pytest", "-n", WORKERS, "--dist", "worksteal")),
 )
+QUICK_CHECKS = (("tests", ("pytest", "-n", QUICK_WORKERS, "--dist", "worksteal", "--quick")),)
 EXTRA_OF_VERB = {"voice": "voice", "web": "web"}
 """Verbs that do nothing without an extra bring it themselves."""
 FILES_OF_VERB = {"voice": ("--wav", "--script")}
@@ -137,12 +140,13 @@ def run_checks(venv: str, arguments: Sequence[str]) -> int:
     """Every check, each to its end, or with arguments pytest alone; 0 when all pass."""
     checks = [("tests", ("pytest", *arguments))] if arguments else list(CHECKS)
     if list(arguments) == ["--quick"]:
-        checks = [("tests", (*CHECKS[-1][1], "--quick"))]
-    from tools.browser import prepare_browser  # not on the path that hands the process over
-    from tools.irc_server import prepare_irc_server
+        checks = list(QUICK_CHECKS)
+    else:
+        from tools.browser import prepare_browser  # not on the path that hands the process over
+        from tools.irc_server import prepare_irc_server
 
-    prepare_browser()
-    prepare_irc_server()
+        prepare_browser()
+        prepare_irc_server()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process the tests start would compile the program anew
     if folder := memory_folder():
         os.environ["TMPDIR"] = folder

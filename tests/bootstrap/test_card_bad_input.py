@@ -190,6 +190,7 @@ def test_numbers_json_has_no_word_for_are_null() -> None:
     refused('{"name": "M", "n": ' + "9" * 5_000 + "}")
 
 
+@pytest.mark.slow
 def test_a_file_of_fifty_megabytes_is_read_and_a_larger_one_refused(tmp_path: Path) -> None:
     """In bounded time either way."""
     noise = chunk(b"IDAT", bytes(50 * 1024 * 1024))
@@ -232,6 +233,7 @@ def test_any_bytes_are_a_card_or_refused(data: bytes) -> None:
         _takes(head + data)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SEEDS), st.integers(0, 4_000), st.binary(max_size=12), st.integers(0, 12))
 @settings(max_examples=300, deadline=None)
 def test_any_damage_leaves_a_card_or_is_refused(seed: bytes, at: int, patch: bytes, removed: int) -> None:
@@ -240,6 +242,7 @@ def test_any_damage_leaves_a_card_or_is_refused(seed: bytes, at: int, patch: byt
     _takes(seed[:place] + patch + seed[place + removed :])
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

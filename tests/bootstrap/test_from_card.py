@@ -19,6 +19,8 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.files import temporary_name
 from tests.fakes.cards import V2, card_picture
 
+pytestmark = pytest.mark.process
+
 
 def a_card(tmp_path: Path, **changes: str) -> CardFile:
     path = tmp_path / "Mira.png"

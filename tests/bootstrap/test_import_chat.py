@@ -123,6 +123,7 @@ def written_out(folder: FamiliarFolder, history: HistoryStore, channel_id: int) 
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(rows(), min_size=1, max_size=8), NOTES)
 def test_a_chat_goes_in_and_out_unchanged(lines: list[dict[str, Any]], metadata: dict[str, Any]) -> None:
@@ -143,6 +144,7 @@ def test_a_chat_goes_in_and_out_unchanged(lines: list[dict[str, Any]], metadata:
         assert (again.added, again.changed, again.taken_back) == (0, 0, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(rows(), min_size=2, max_size=12), st.integers(1, 4), st.integers(0, 6))
 def test_an_import_that_was_cut_short_is_gone_on_with(lines: list[dict[str, Any]], step: int, steps: int) -> None:

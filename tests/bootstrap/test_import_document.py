@@ -23,6 +23,8 @@ from familiar_connect.support.clock import ManualClock
 from tests.fakes.pdf import a_bomb, a_pdf, many_pages
 from tests.fakes.short_term import NOON
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> MemoryStore:
@@ -149,6 +151,7 @@ def locked() -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [

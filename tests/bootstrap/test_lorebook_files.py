@@ -231,6 +231,7 @@ odd_books = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(odd_books | st.dictionaries(st.text(max_size=8), json_values, max_size=4) | st.binary(max_size=200))
 def test_whatever_comes_in_is_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, source: Any) -> None:

@@ -184,6 +184,7 @@ def test_a_target_that_is_a_link_outside_is_refused(store: MemoryStore, tmp_path
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_more_entries_than_a_folder_takes_are_refused_at_once(store: MemoryStore) -> None:
     """A hundred thousand entries cost a sentence, not an hour."""
     with pytest.raises(LorebookImportError, match="100,000 entries"):

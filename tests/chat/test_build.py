@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -266,6 +267,7 @@ def built(messages: list[InboundMessage]) -> Turn:
     return asyncio.run(turn)
 
 
+@pytest.mark.slow
 @given(transcripts())
 @settings(max_examples=500, deadline=None)
 def test_someone_at_full_privacy_appears_nowhere(messages: list[InboundMessage]) -> None:
@@ -277,6 +279,7 @@ def test_someone_at_full_privacy_appears_nowhere(messages: list[InboundMessage])
     assert "ee-Private" not in everything
 
 
+@pytest.mark.slow
 @given(transcripts())
 @settings(max_examples=100, deadline=None)
 def test_the_same_messages_give_the_same_turn(messages: list[InboundMessage]) -> None:
@@ -288,6 +291,7 @@ def test_the_same_messages_give_the_same_turn(messages: list[InboundMessage]) ->
     assert from_plain(Turn, json.loads(json.dumps(to_plain(one)))) == one
 
 
+@pytest.mark.slow
 @given(transcripts())
 @settings(max_examples=100, deadline=None)
 def test_whatever_is_typed_no_line_but_ours_is_a_note(messages: list[InboundMessage]) -> None:

@@ -158,6 +158,7 @@ ODD = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=ODD, words=ODD)
 def test_nobody_passes_for_someone_else_or_for_us(tmp_path: Path, name: str, words: str) -> None:

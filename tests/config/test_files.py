@@ -122,6 +122,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         write_text(tmp_path / "taken" / "character.toml", "x")
 
 
+@pytest.mark.slow
 @SAME_FOLDER
 @given(text=documents())
 def test_any_arrangement_of_our_own_words_loads_or_is_refused(tmp_path: Path, text: str) -> None:

@@ -35,6 +35,7 @@ def spelled_paths(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@pytest.mark.slow
 def test_nobody_else_spells_a_path_of_a_familiar() -> None:
     """A file that moves is moved in one place."""
     strays = [

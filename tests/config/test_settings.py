@@ -40,6 +40,7 @@ def attributes_read() -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_a_wrong_value_is_refused_with_file_and_key(tmp_path: Path) -> None:
     """No setting is a time of day, so each must refuse one and say where it stands."""
     path = tmp_path / "settings.toml"
@@ -77,6 +78,7 @@ def test_every_default_meets_its_own_rule() -> None:
             assert key.rule.read(tomllib.loads(text)["value"]) == default, key.name
 
 
+@pytest.mark.slow
 def test_a_setting_has_an_effect() -> None:
     """Some code outside the loaders reads the field; those without a reader are listed above."""
     read = attributes_read()

@@ -6,10 +6,12 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from collections.abc import Mapping
@@ -77,13 +79,15 @@ class WarmStarter:
         script = Path(__file__).with_name("warm_program.py")
         self._asked = ours
         self._turn = threading.Lock()
+        self._vectors = tempfile.mkdtemp(prefix="vectors-")
         self._process = subprocess.Popen(
-            [sys.executable, str(script), str(theirs.fileno())],
+            [sys.executable, str(script), str(theirs.fileno()), self._vectors],
             pass_fds=[theirs.fileno()],
             env={**environment("/nowhere"), "OPENBLAS_NUM_THREADS": "1"},  # a pool of threads would not outlive a fork
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # it ends when we do, and ends its children first: no signal may end it before
         )
+        self.pid = self._process.pid
         theirs.close()
 
     def start(
@@ -101,6 +105,7 @@ class WarmStarter:
         """End it, and with it whatever of its children still runs."""
         self._asked.close()
         self._process.wait(60)
+        shutil.rmtree(self._vectors, ignore_errors=True)
 
 
 @cache

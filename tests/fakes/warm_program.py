@@ -5,8 +5,8 @@ environment, folder, streams, session and exit code, and runs `familiar_connect.
 What the interpreter settles before any module (encodings, warnings, import paths) is shared too, so a test that
 changes one of those starts the program cold: `tests/fakes/program.py` decides.
 
-Run as a script with the number of a socket. A request is a message of JSON with four descriptors: standard input,
-output and error of the child, and a pipe that is told the child's wait status.
+Run as a script with the number of a socket and a folder to share vectors in. A request is a message of JSON with four
+descriptors: standard input, output and error of the child, and a pipe that is told the child's wait status.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import hashlib
 import importlib
 import io
 import json
@@ -24,6 +25,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -34,7 +36,7 @@ LONGEST = 4_000_000
 ELSEWHERE = ("familiar_connect.platforms.discord", "familiar_connect.platforms.twitch", "familiar_connect.__main__")
 """Not loaded before it is asked for: extras, and the start itself."""
 ON_DEMAND = (
-    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy", "prompt_toolkit"),
+    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy.ma", "prompt_toolkit"),
     *("re2", "splintr", "tomlkit", "truststore", "yaml"),
 )
 """What the program loads in the middle of a command."""
@@ -50,16 +52,54 @@ def load_program() -> None:
     for name in ON_DEMAND:
         importlib.import_module(name)
     load_embedder()
+    learn_schemas()
     gc.collect()
     gc.freeze()
 
 
 def load_embedder() -> None:
-    """The embedder as every chat loads it, where there is one: most of what a short chat costs."""
-    from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
+    """The embedder as every chat loads it, where there is one: most of what a short chat costs.
+
+    A chat in a new home has more to embed than a few words, and more than a few words load a library.
+    """
+    from familiar_connect.memory.index.minilm import FEW_TOKENS, MiniLMModel, why_unavailable
 
     if why_unavailable() is None:
         MiniLMModel().embed(["a word"])
+        MiniLMModel().embed(["many words"] * FEW_TOKENS)
+
+
+def learn_schemas() -> None:
+    """What each database is to hold: a process learns it when it opens the first of a kind."""
+    from familiar_connect.history.store import HistoryStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        HistoryStore(os.path.join(folder, "history.db")).close()
+
+
+def share_vectors(folder: str) -> None:
+    """Keep in *folder* what the embedder computes, for every process forked from here.
+
+    Each new home holds the same files, and to embed them is half of what a first chat costs. One batch of tokens has
+    one answer; a process that cannot read or write there computes it.
+    """
+    import numpy
+
+    from familiar_connect.memory.index import minilm
+
+    compute = minilm._run
+
+    def run(session: Any, batch: list[list[int]]) -> Any:
+        kept = os.path.join(folder, hashlib.sha256(repr(batch).encode()).hexdigest())
+        with contextlib.suppress(OSError, ValueError):
+            return numpy.load(f"{kept}.npy")
+        found = compute(session, batch)
+        with contextlib.suppress(OSError):
+            numpy.save(f"{kept}-{os.getpid()}.npy", found)
+            os.replace(f"{kept}-{os.getpid()}.npy", f"{kept}.npy")
+        return found
+
+    minilm._run = run
 
 
 class Server:
@@ -176,6 +216,7 @@ def end_soon(code: int) -> None:
 
 if __name__ == "__main__":
     load_program()
+    share_vectors(sys.argv[2])
     wanted = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if wanted is not None:
         del wanted

@@ -113,7 +113,7 @@ class Conversation(RuleBasedStateMachine):
         self.store.close()
 
 
-TestConversation = Conversation.TestCase
+TestConversation = pytest.mark.slow(Conversation.TestCase)
 TestConversation.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 
 

@@ -38,6 +38,7 @@ async def drip(server: ModelServer, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_a_reply_that_drips_for_ever_is_ended(client_of: Make) -> None:
     """It is never silent for long, so only the time of the whole can end it; what came stays known."""
     async with ModelServer([raw_answer(head(), then=drip)]) as server:
@@ -65,6 +66,7 @@ async def test_a_whole_answer_that_never_ends_is_ended(client_of: Make) -> None:
             await client_of(server, reply_timeout_s=0.3).complete(ASKED)
 
 
+@pytest.mark.slow
 async def test_further_tries_count_towards_the_time_of_a_reply(client_of: Make) -> None:
     """A server that is silent again and again does not begin the time anew."""
     async with ModelServer([stall]) as server:

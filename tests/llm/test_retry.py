@@ -55,6 +55,7 @@ async def test_passing_trouble_is_tried_again(client_of: Make, waits: list[float
     assert 2 <= waits[1] <= 2.5
 
 
+@pytest.mark.slow
 async def test_a_silent_server_is_tried_again(client_of: Make, waits: list[float]) -> None:
     """A timeout before the first byte may pass."""
     async with ModelServer([stall, whole_answer("at last")]) as server:

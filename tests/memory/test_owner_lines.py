@@ -186,6 +186,7 @@ async def test_a_file_past_its_cap_moves_its_oldest_lines_to_the_archive(
     assert "Old fact 0" in table.memory.grep("Old fact 0")[0].line_text
 
 
+@pytest.mark.slow
 async def test_a_full_archive_is_followed_by_the_next(tmp_path: Path) -> None:
     """Every file stays under the cap of the store, and every line is somewhere."""
     table = WriterSetup(tmp_path)
@@ -263,6 +264,7 @@ _reply = st.builds(lambda page, claims: "\n".join([page, *claims]), _page, st.li
 _step = st.tuples(st.booleans(), _reply)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.too_slow],

@@ -202,6 +202,7 @@ NASTY = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=NASTY, operation=st.sampled_from(sorted(OPERATIONS)))
 def test_no_path_whatever_touches_what_lies_outside(store: MemoryStore, path: str, operation: str) -> None:

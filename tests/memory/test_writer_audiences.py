@@ -83,6 +83,7 @@ async def test_each_audience_has_its_watermark_and_the_whole_follows(table: Writ
     assert table.watermark == open_ids[-1]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from([OWNER, EVERYONE, SERVER, STAFF, ALICES_DM]), max_size=12), st.integers(1, 4))
 def test_every_turn_is_written_once_whatever_the_order(

@@ -400,6 +400,7 @@ natives = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(nodes, natives)
 def test_nothing_native_is_ever_dropped_or_doubled(

@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,6 +136,7 @@ def test_any_story_has_few_nodes_and_ends_in_the_chat(story: str) -> None:
     assert len({node.identifier for node in nodes}) == len(nodes) < 20
 
 
+@pytest.mark.slow
 def test_a_long_story_takes_time_in_proportion() -> None:
     """Two megabytes of blocks, opened and never closed."""
     for piece in ("{{#if a}}", "{{description}}x", "{{", "{{#if x}}{{/if}}"):

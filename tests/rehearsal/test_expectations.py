@@ -14,6 +14,8 @@ from familiar_connect.rehearsal.models import ModelCall
 from familiar_connect.rehearsal.types import Expectation
 from familiar_connect.rehearsal.world import Reply
 
+pytestmark = pytest.mark.process
+
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 CALL = ModelCall(
     slot="main_prose",

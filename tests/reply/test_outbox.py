@@ -212,6 +212,7 @@ async def survive(path: Path, channel: FakeChannel, deaths: Sequence[int]) -> No
 WORDS = st.lists(st.sampled_from(["Yes.", "No.", "Hm."]), min_size=1, max_size=3).map("\n\n".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     questions=st.lists(WORDS, min_size=1, max_size=3),
@@ -237,6 +238,7 @@ def test_whenever_it_dies_every_question_is_answered_once_and_every_word_is_in_t
     assert [post.text for post in channel.posts] == [word for each in questions for word in each.split("\n\n")]
 
 
+@pytest.mark.slow
 async def test_without_a_look_at_the_channel_the_same_trial_finds_what_is_said_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

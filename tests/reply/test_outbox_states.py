@@ -128,6 +128,7 @@ async def start(path: Path, channel: TellingChannel, left: Left, life: Life) -> 
         await ReplyOutbox(history, WREN, clock=FixedClock(now)).recover(CHANNEL, place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", list(every_state()), ids=str)
 async def test_however_a_reply_was_left_nothing_is_said_twice_and_nobody_waits_in_vain(
     tmp_path: Path, left: Left

@@ -12,7 +12,7 @@ import pytest
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.ledger import open_ledger
-from familiar_connect.support.sqlite import connect_unlinked
+from familiar_connect.support.sqlite import Database, Migration, connect_unlinked
 from tools import structure
 
 TELLS_ALL = (
@@ -146,6 +146,24 @@ def test_no_database_is_trusted(tmp_path: Path, query: str) -> None:
         assert connection.execute("PRAGMA cell_size_check").fetchone() == (1,)
 
 
+def test_what_a_kind_of_database_is_to_hold_is_learnt_once_and_checked_in_each(tmp_path: Path) -> None:
+    """To learn it is most of what opening costs; a file with code of its own is cleaned all the same."""
+    ran: list[sqlite3.Connection] = []
+
+    def make(connection: sqlite3.Connection) -> None:
+        ran.append(connection)
+        connection.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT)")
+
+    for name in ("one.db", "two.db", "two.db"):
+        Database(tmp_path / name, [Migration("notes", make)]).close()
+    plant(tmp_path / "two.db", "CREATE TRIGGER helpful AFTER INSERT ON notes BEGIN DELETE FROM notes; END")
+    Database(tmp_path / "two.db", [Migration("notes", make)]).close()
+
+    assert len(ran) == 3, "once to learn it, once in each file"
+    assert "helpful" not in names_in(tmp_path / "two.db")
+
+
+@pytest.mark.slow
 def test_there_is_one_door_to_sqlite() -> None:
     """Nobody else in the program connects to a database."""
     found = {

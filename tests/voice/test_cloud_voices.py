@@ -252,6 +252,7 @@ CARTESIA_FAILURES: list[tuple[str, Answer, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "says"), [each[1:] for each in CARTESIA_FAILURES], ids=[each[0] for each in CARTESIA_FAILURES]
 )

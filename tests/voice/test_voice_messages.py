@@ -17,6 +17,8 @@ from tests.fakes.speech_server import SpeechServer, object_answer
 from tests.fakes.spoken_words import Speaker
 from tests.fakes.waiting import until
 
+pytestmark = pytest.mark.process
+
 av = pytest.importorskip("av", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
 VOICE_MESSAGE_FLAG = 1 << 13
 
@@ -39,6 +41,7 @@ async def record_voice_message(text: str) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 async def test_what_is_said_in_a_voice_message_reaches_the_model(tmp_path: Path) -> None:
     """Through Discord's library, with real sound and the real recogniser."""
     sound = await record_voice_message("The kettle is on, and the biscuits are ready.")

@@ -17,7 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Literal, NoReturn, TypeAlias
 from uuid import uuid4
 
@@ -444,7 +446,15 @@ def schema_made_by(steps: Steps) -> ExpectedSchema:
 
 
 def _schema_of(migrations: Sequence[Migration]) -> ExpectedSchema:
-    return schema_made_by([_make_migrations, *(each.apply for each in migrations)])
+    """What *migrations* make; kept where they are plain functions, which make the same of every database."""
+    steps = (_make_migrations, *(each.apply for each in migrations))
+    return _kept_schema(steps) if all(isinstance(step, FunctionType) for step in steps) else schema_made_by(steps)
+
+
+@lru_cache(maxsize=32)
+def _kept_schema(steps: tuple[Callable[[sqlite3.Connection], None], ...]) -> ExpectedSchema:
+    """To learn it is most of what opening a small database costs."""
+    return schema_made_by(steps)
 
 
 def _make_migrations(connection: sqlite3.Connection) -> None:

@@ -19,6 +19,8 @@ from familiar_connect.llm.embedded import weights
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.weights import Weights, find_weights
 
+pytestmark = pytest.mark.process
+
 READY = """
 import json, sys
 settings = json.loads(sys.stdin.buffer.readline())

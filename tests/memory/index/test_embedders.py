@@ -100,6 +100,7 @@ def test_any_text_can_be_taken_apart(text: str) -> None:
     assert len(found) <= 20
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_minilm_knows_what_means_the_same() -> None:
     """A paraphrase is nearer than a sentence that shares the words."""
@@ -112,6 +113,7 @@ def test_minilm_knows_what_means_the_same() -> None:
     assert model.embed([]).shape == (0, 384)
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_minilm_gives_the_same_vector_alone_and_in_company() -> None:
     """Batches of like length change nothing that matters."""
@@ -125,6 +127,7 @@ def test_minilm_gives_the_same_vector_alone_and_in_company() -> None:
 
 
 @needs_minilm
+@pytest.mark.slow
 def test_a_question_is_embedded_without_the_library_that_runs_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numpy gives the vector that onnxruntime gives, for a short text and a long one, and nothing else is loaded."""
     texts = ["Where did Bo bury the spoon?", "cello", "Ünïcode 東京 and a comma, " * 6]
@@ -138,6 +141,7 @@ def test_a_question_is_embedded_without_the_library_that_runs_models(monkeypatch
     assert loads == []
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_many_texts_load_the_library_and_from_then_on_it_does_all() -> None:
     """A folder of files is not embedded by the slower way, and a question after it is not either."""
@@ -173,6 +177,7 @@ def test_minilm_loads_nothing_when_made(monkeypatch: pytest.MonkeyPatch) -> None
         model.embed(["x"])
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_weights_that_are_not_the_right_ones_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut short, or of another version: by a process that asks one thing as well, which looks at both ends alone."""

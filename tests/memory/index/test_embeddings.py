@@ -312,6 +312,7 @@ def test_an_index_deleted_while_open_is_made_again(store: MemoryStore, model: Co
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
 
 
+@pytest.mark.slow
 def test_a_locked_index_is_left_alone(store: MemoryStore, model: CountingEmbedder) -> None:
     """Another program holds it: an error for the builder, kept whole, and sound again afterwards."""
     with opened(store) as index:

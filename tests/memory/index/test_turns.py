@@ -265,6 +265,7 @@ def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistorySt
     assert len(hit.text) <= 1201
 
 
+@pytest.mark.slow
 def test_a_turn_of_many_pieces_is_cut_once_however_many_of_them_are_read(
     tmp_path: Path, history: HistoryStore, model: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ def test_a_kill_at_every_step_leaves_one_state() -> None:
     assert wrong == []
 
 
+@pytest.mark.crash
 def test_a_full_disk_leaves_one_state() -> None:
     """Before the journal, between two files, and before the watermark."""
     expected = expected_memory()

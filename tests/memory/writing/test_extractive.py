@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
@@ -85,6 +87,7 @@ async def test_later_passes_add_and_do_not_repeat(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_lists_stay_bounded_and_keep_what_weighs_most(tmp_path: Path) -> None:
     """The lines that weigh least go, into the archive beside the file."""
     table = WriterSetup(tmp_path)

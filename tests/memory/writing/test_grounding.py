@@ -176,6 +176,7 @@ async def test_answers_that_are_none_still_leave_what_people_told(tmp_path: Path
     assert table.watermark == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=300))
 def test_any_text_can_be_checked(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:

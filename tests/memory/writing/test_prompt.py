@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from pathlib import Path
 
+import pytest
+
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
@@ -116,6 +118,7 @@ def test_nothing_said_passes_for_the_answer(tmp_path: Path) -> None:
     assert shown.count("</file>") == 1
 
 
+@pytest.mark.slow
 def test_the_prompt_is_bounded_whatever_the_length_of_history(tmp_path: Path) -> None:
     """At 100,000 turns it is as large as at 500."""
     store = MemoryStore(tmp_path)

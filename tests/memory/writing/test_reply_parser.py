@@ -160,6 +160,7 @@ def test_a_file_outside_every_section_has_no_category() -> None:
     assert files(reply) == [("people", "a-1.md", "A"), ("", "b.md", "B")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

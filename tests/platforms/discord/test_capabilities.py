@@ -193,6 +193,7 @@ async def test_a_channels_model_counts_without_a_restart(tmp_path: Path) -> None
         assert [call.payload["model"] for call in server.requests] == ["tester", "larger", "tester", "tester"]
 
 
+@pytest.mark.slow
 async def test_a_channels_model_without_a_server_is_told_to_the_owner(tmp_path: Path) -> None:
     """A model that runs inside the program has no others beside it: one sentence says what to set."""
     async with familiar_on_discord(tmp_path) as den:

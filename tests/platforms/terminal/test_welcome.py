@@ -72,6 +72,7 @@ async def test_a_greeting_that_is_not_there_is_told_with_those_that_are(tmp_path
         await said(tmp_path, 3)
 
 
+@pytest.mark.slow
 async def test_chance_in_a_greeting_is_real(tmp_path: Path) -> None:
     """Different chats may begin differently."""
     heard = set()

@@ -30,6 +30,7 @@ def context() -> MacroContext:
     return MacroContext(char="Fern", user="Ada", description="D" * 50, chat=lines, chat_id="c", variables=Variables())
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(WRITTEN, st.booleans())
 def test_nothing_raises_and_nothing_outgrows_its_limit(text: str, defer: bool) -> None:
@@ -89,6 +90,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_a_hostile_megabyte_is_soon_done(kind: str) -> None:
     """Processor time, so that a busy machine does not count; generous, since growth is what matters."""

@@ -112,6 +112,7 @@ def test_without_a_budget_nothing_is_counted() -> None:
     assert texts(assemble_prompt(*NODES, card=CardFields(), chat=CHAT, count=never)) == ["MAIN", "a", "b", "c", "d"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [None, 500, 1_000_000])
 def test_ten_thousand_lines_are_no_burden(budget: int | None) -> None:
     """Work grows with the chat, not with its square."""

@@ -362,6 +362,7 @@ def test_the_time_is_the_smaller_of_its_own_and_assemblys(turn_s: float, granted
     assert time_granted_s(a_filtered_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
 
 
+@pytest.mark.slow
 @given(st.floats(0.001, 1_000))
 def test_the_later_tiers_are_over_before_the_granted_time_is_up(granted_s: float) -> None:
     """So that whoever gathers is never told the people files late because of them."""

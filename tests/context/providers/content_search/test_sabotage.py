@@ -63,6 +63,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("second", "third"), PAIRS)
 async def test_the_speakers_file_lands_whatever_the_others_do(
     second: str, third: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,6 +143,7 @@ async def test_a_history_that_does_not_answer_costs_the_company_only(tmp_path: P
     assert [c.key for c in found] == ["discord-1"]
 
 
+@pytest.mark.slow
 async def test_a_file_that_does_not_come_costs_those_after_it(tmp_path: Path) -> None:
     """A disk that hangs half-way leaves what was read before."""
     free = threading.Event()
@@ -182,6 +184,7 @@ class GatedMemory:
         return getattr(self._store, name)
 
 
+@pytest.mark.slow
 async def test_the_speakers_file_is_there_where_the_provider_itself_is_late(tmp_path: Path) -> None:
     """Whoever gathers has less time than the provider thinks, or the machine is busy: what was read goes in."""
     provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=CallbackRetriever(hang))
