@@ -73,7 +73,7 @@ def load_extension(found: FoundExtension, *, limit_s: float = LOAD_LIMIT_S) -> E
     value = _import_within(found.target, limit_s)
     if not isinstance(value, Extension):
         raise ExtensionFault(f"{found.target} is no Extension of familiar_connect.api")
-    _check(found, value)
+    check_extension(found.name, value)
     return value
 
 
@@ -102,10 +102,10 @@ def _import_within(target: str, limit_s: float) -> object:
     return outcome[0]
 
 
-def _check(found: FoundExtension, extension: Extension) -> None:
-    """Refuse an extension that calls itself otherwise, or names a part or a setting twice."""
-    if extension.name != found.name:
-        raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {found.name!r}")
+def check_extension(name: str, extension: Extension) -> None:
+    """Refuse an extension that calls itself otherwise than *name*, or names a part or a setting twice."""
+    if extension.name != name:
+        raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {name!r}")
     kinds = {id(part.settings): part.settings for part in extension.parts if part.settings is not None}
     keys = [key.name for kind in kinds.values() for key in keys_of(kind)]
     if len(extension.platforms) > 1:
