@@ -152,6 +152,8 @@ def _facts(found: FoundExtension, loaded: Extension) -> dict[str, object]:
         "package": found.package,
         "platform": [loaded.name] if loaded.platforms else [],
         "models": [f"extension:{loaded.name}/\u2026"] if loaded.model is not None else [],
+        "hears": [f"extension:{loaded.name}"] if loaded.recognizer is not None else [],
+        "speaks": [f"extension:{loaded.name}"] if loaded.synthesizer is not None else [],
         "prompt blocks": [str(len(loaded.providers))] if loaded.providers else [],
         "processors": [str(len(loaded.processors))] if loaded.processors else [],
         "tools": [f"{loaded.name}.{tool.name}" for tool in loaded.tools],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
+    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
 
 EVERY_MODE = frozenset(ChannelMode)
 
@@ -62,6 +63,22 @@ class ModelPart(ExtensionPart):
 
     create: Callable[[PartContext, str], ChatModel]
     """Given what stands behind the slash; empty where nothing does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecognizerPart(ExtensionPart):
+    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+
+    create: Callable[[PartContext, str], SpeechRecognizer]
+    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizerPart(ExtensionPart):
+    """Makes speech of words, where `provider` under [tts] is `extension:NAME`."""
+
+    create: Callable[[PartContext, str], SpeechSynthesizer]
+    """Given what stands behind a slash, as in `extension:NAME/low`; empty where nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +136,8 @@ class Extension:
     name: str
     platforms: Sequence[PlatformPart] = ()
     model: ModelPart | None = None
+    recognizer: RecognizerPart | None = None
+    synthesizer: SynthesizerPart | None = None
     providers: Sequence[ProviderPart] = ()
     processors: Sequence[ProcessorPart] = ()
     tools: Sequence[ToolPart] = ()
@@ -130,7 +149,7 @@ class Extension:
         """Every part that has settings, secrets and a check."""
         return (
             *self.platforms,
-            *([self.model] if self.model else []),
+            *(each for each in (self.model, self.recognizer, self.synthesizer) if each is not None),
             *self.providers,
             *self.processors,
             *self.tools,
