@@ -159,6 +159,7 @@ def _facts(found: FoundExtension, loaded: Extension) -> dict[str, object]:
         "tools": [f"{loaded.name}.{tool.name}" for tool in loaded.tools],
         "slash commands": [str(len(loaded.slash_commands))] if loaded.slash_commands else [],
         "verbs": [verb.name for verb in loaded.verbs],
+        "imports": [each.name for each in loaded.importers],
         "settings": [f"[{loaded.name}] {key.name}" for kind in kinds.values() for key in keys_of(kind)],
         "keys": sorted({name for part in loaded.parts for name in part.secrets}),
     }

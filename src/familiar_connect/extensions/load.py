@@ -116,6 +116,7 @@ def check_extension(name: str, extension: Extension) -> None:
     for what, names in (
         ("tool", [tool.name for tool in extension.tools]),
         ("verb", [verb.name for verb in extension.verbs]),
+        ("importer", [f"{type(each).__name__} {each.name}" for each in extension.importers]),
         ("setting", keys),
     ):
         twice = sorted(name for name, count in Counter(names).items() if count > 1)

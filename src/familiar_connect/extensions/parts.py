@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from familiar_connect.chat.place import Place
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
@@ -130,6 +131,29 @@ class VerbPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChatImporterPart:
+    """A format of chats that `familiar import chat` takes besides our own."""
+
+    name: str
+    """What the format is called."""
+    recognizes: Callable[[bytes, str], bool]
+    """Whether a file is of this format, by its first 4096 bytes and its name. It only looks, and at once."""
+    read: Callable[[bytes, str], Sequence[ImportedLine]]
+    """The chat in all bytes of a file, and its name. It runs in a process of its own, within bounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentImporterPart:
+    """A format of documents that `familiar import document` takes besides our own."""
+
+    name: str
+    recognizes: Callable[[bytes, str], bool]
+    """As for chats."""
+    read: Callable[[bytes, str], ImportedText]
+    """As for chats; the text of a document."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Extension:
     """What one package brings. `name` is also the name of its section in a settings file."""
 
@@ -143,6 +167,7 @@ class Extension:
     tools: Sequence[ToolPart] = ()
     slash_commands: Sequence[SlashPart] = ()
     verbs: Sequence[VerbPart] = ()
+    importers: Sequence[ChatImporterPart | DocumentImporterPart] = ()
 
     @property
     def parts(self) -> tuple[ExtensionPart, ...]:
