@@ -59,6 +59,7 @@ async def test_a_sound_platform_passes_every_check() -> None:
         ("raises what the library raises", "failure", "Place.send", "OSError"),
         ("waits for ever", "failure", "Place.send", "waited longer"),
         ("swallows its cancellation", "end", "run", "CancelledError"),
+        ("blocks the loop", "loop", "run", "`asyncio.to_thread`"),
         ("leaves a task behind", "end", "run", "left behind"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,6 +22,7 @@ from familiar_connect.api import (
     SetupError,
 )
 from familiar_connect.api.testing import PlatformNetwork
+from familiar_connect.extensions.testing.platform_check import HOLD_S
 
 ROOM = "den"
 LIMIT = 500
@@ -165,6 +167,8 @@ class WirePlatform:
     async def _hear(self, line: Line) -> None:
         if self.defect == "hears nothing" or (self.defect == "hears no direct messages" and line.is_dm):
             return
+        if self.defect == "blocks the loop" and line.number == 1:
+            threading.Event().wait(HOLD_S + 0.5)
         user_id = {
             "takes the name for the person": line.name,
             "takes everybody for one": "somebody",

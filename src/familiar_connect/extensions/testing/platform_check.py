@@ -23,10 +23,13 @@ from familiar_connect.extensions.parts import Extension, ExtensionPlatform
 from familiar_connect.extensions.testing.trial_familiar import NAME, TrialFamiliar, open_trial_familiar
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Message
+from familiar_connect.support.aio import cancel_and_wait
 
 LIMIT_S = 10.0
 """How long each step of a check may take."""
 LOOK_EVERY_S = 0.01
+HOLD_S = 1.0
+"""Longer than a busy computer takes for anything of ours on the loop."""
 LONG_WORDS = 400
 """Words of the reply that has to be split."""
 SHORT, LONG = "short", "long"
@@ -162,8 +165,8 @@ class WatchedHost(PlatformHost):
 async def check_platform(extension: Extension, network: PlatformNetwork, *, limit_s: float = LIMIT_S) -> None:
     """Drive the platform of *extension* over *network*; `PlatformCheckFailed` lists everything that is wrong.
 
-    Checked are its places, hearing, answering, splitting, who people are, who can read what, sending that fails, and
-    that it ends when it is told to. A step may take *limit_s* seconds.
+    Checked are its places, hearing, answering, splitting, who people are, who can read what, sending that fails, that
+    it lets others work meanwhile, and that it ends when it is told to. A step may take *limit_s* seconds.
     """
     await network.start()
     try:
@@ -198,6 +201,7 @@ class _PlatformChecker:
         self._limit_s = limit_s
         self._endings: list[BaseException | None] = []
         """How each run ended by itself: with an error, or None."""
+        self._longest_hold_s = 0.0
         self.faults: list[PlatformFault] = []
 
     async def run(self) -> None:
@@ -208,6 +212,7 @@ class _PlatformChecker:
         platform, host = made
         before = asyncio.all_tasks()
         running = asyncio.create_task(self._keep_running(platform), name="platform under test")
+        watching = asyncio.create_task(self._watch_loop(), name="watch of the loop")
         try:
             if await self._check_hearing(host):
                 await self._check_splitting(host)
@@ -216,6 +221,19 @@ class _PlatformChecker:
                 await self._check_refused_sending(host)
         finally:
             await self._check_ending(running, host, before)
+            await cancel_and_wait(watching)
+        if self._longest_hold_s > HOLD_S:
+            held = f"it held the program's loop for {self._longest_hold_s:.1f} s"
+            self._add("loop", "run", f"{held}, and nobody was answered: do what takes long in `asyncio.to_thread`")
+
+    async def _watch_loop(self) -> None:
+        """Note how long the loop was held at most: nobody else's work moves meanwhile."""
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._longest_hold_s = max(self._longest_hold_s, loop.time() - last - LOOK_EVERY_S)
+            last = loop.time()
 
     def _add(self, check: str, method: str, fix: str) -> None:
         self.faults.append(PlatformFault(check=check, method=method, fix=fix))
