@@ -446,6 +446,7 @@ OPENS_BY_NAME = {
     "bootstrap.import_preset": "a file that the owner names",
     "bootstrap.document_files.read_document": "a file that the owner names",
     "bootstrap.lorebook_files.json_source": "a file that the owner names",
+    "extensions.importing": "a file that the owner names",
     "config.command": "pyproject.toml in the program's own folder",
 }
 

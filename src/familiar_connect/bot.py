@@ -24,6 +24,7 @@ from familiar_connect.extensions.create import PartMaker, create_parts
 from familiar_connect.extensions.load import load_extensions
 from familiar_connect.extensions.models import create_models
 from familiar_connect.extensions.platforms import create_platforms
+from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import EmbeddedServers
@@ -33,7 +34,6 @@ from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
-from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import find_transcriber
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def load_familiar(
     clients = create_llm_clients(
         secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=servers
     )
-    access = ServiceAccess(home=home, secrets=secrets, trust=trust, file=FamiliarFolder(root).settings_file)
-    transcriber = find_transcriber(config.stt, access)
+    transcriber = find_transcriber(config.stt, open_speech_access(folder.root, home, config))
     clock = clock or SystemClock()
     maker = PartMaker(root=folder.root, config=config, secrets=secrets, clock=clock)
     extensions = load_extensions(home)

@@ -203,7 +203,8 @@ def test_an_extension_that_cannot_be_loaded_costs_a_sentence(site: Path, home: P
 def test_the_guide_shows_the_example_as_it_is() -> None:
     """Whoever follows docs/guides/extend.md makes the package that the test above installs."""
     guide = (EXAMPLES.parents[1] / "docs" / "guides" / "extend.md").read_text(encoding="utf-8")
-    files = [EXAMPLES / "birthdays" / name for name in ("pyproject.toml", "familiar_birthdays.py")]
+    names = ("pyproject.toml", "familiar_birthdays.py", "test_birthdays.py")
+    files = [EXAMPLES / "birthdays" / name for name in names]
 
     assert [file.name for file in files if file.read_text(encoding="utf-8").strip() not in guide] == []
 

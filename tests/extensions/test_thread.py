@@ -10,8 +10,10 @@ import pytest
 
 from familiar_connect.context.gather import gather
 from familiar_connect.context.types import ContextRequest, Contribution
+from familiar_connect.extensions import thread as thread_module
 from familiar_connect.extensions.create import ExtensionProvider
 from familiar_connect.extensions.thread import MAX_UNDER_WAY, ExtensionBusy, ExtensionThread
+from familiar_connect.support.simulated_time import SimulatedLoop, run_simulated
 from tests.fakes.context import a_request
 
 
@@ -81,3 +83,35 @@ async def test_cancelling_a_call_cancels_the_work(thread: ExtensionThread) -> No
     call.cancel()
 
     assert await asyncio.to_thread(ended.wait, 60)
+
+
+def test_simulated_time_stands_still_while_an_extension_works(thread: ExtensionThread) -> None:
+    """A rehearsal's clock does not run past a deadline for which the part has not had its time."""
+    worked = threading.Event()
+
+    async def work() -> str:
+        await asyncio.to_thread(worked.wait, 0.1)
+        return "done"
+
+    async def main(loop: SimulatedLoop) -> str:
+        async with asyncio.timeout(0.01):
+            return await thread.call(work)
+
+    assert run_simulated(main) == "done"
+
+
+def test_a_part_that_is_stuck_does_not_stop_simulated_time_for_ever(
+    thread: ExtensionThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a bounded time of this computer's it is given up."""
+    monkeypatch.setattr(thread_module, "SIMULATED_LIMIT_S", 0.05)
+    free = threading.Event()
+
+    async def hang() -> None:
+        free.wait(60)
+
+    try:
+        with pytest.raises(TimeoutError, match="stranger took longer"):
+            run_simulated(lambda loop: thread.call(hang))
+    finally:
+        free.set()

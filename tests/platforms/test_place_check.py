@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 import pytest
 
 from familiar_connect.chat.place import Place, PlaceFeatures
+from familiar_connect.chat.place_check import METHODS, check_place_class
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.commands.answer_place import AnswerPlace
 from familiar_connect.errors import DeliveryError, NotSupported, SetupError
+from familiar_connect.extensions.testing.scripted_familiar import RecordedPlace
 from familiar_connect.platforms.discord.place import AlterPlace, DiscordPlace
-from familiar_connect.platforms.place_check import METHODS, check_place_class
 from familiar_connect.platforms.supervise import run_all
 from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace
@@ -33,6 +34,7 @@ OURS: tuple[type[Place], ...] = (
     DiscordRehearsalPlace,
     GroupPlace,
     OutgoingReply,
+    RecordedPlace,
     RehearsalPlace,
     TerminalPlace,
     TwitchPlace,

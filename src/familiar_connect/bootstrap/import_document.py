@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from familiar_connect.bootstrap.document_files.parse_document import DocumentText
+from familiar_connect.bootstrap.document_files.parse_document import MAX_TITLE_CHARS, DocumentText, clean_text
 from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.errors import DocumentImportError, MemoryStoreError
+from familiar_connect.extensions.importing import FileImporter
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.clock import Clock, SystemClock
@@ -55,9 +56,13 @@ def import_document(
     channels: Sequence[str] = (),
     replace: bool = False,
     clock: Clock | None = None,
+    importer: FileImporter | None = None,
 ) -> ImportedDocument:
-    """Take the file at *source* into memory; nothing is written when it cannot be taken whole."""
-    document = read_document(source)
+    """Take the file at *source* into memory; nothing is written when it cannot be taken whole.
+
+    *importer* reads it where its format is an extension's.
+    """
+    document = read_document(source) if importer is None else _read_by(importer, source)
     name = one_line(title or document.title)[:200].lstrip("# ") or "Document"
     slug = slug_of(title or source.stem)
     stem = f"{DOCUMENTS_FOLDER}{slug}"
@@ -88,6 +93,16 @@ def import_document(
         if path not in paths:
             store.delete_file(path, source=SOURCE)
     return _result(name, paths, document, changed=True)
+
+
+def _read_by(importer: FileImporter, source: Path) -> DocumentText:
+    """What an extension makes of the file, cleaned as the text of our own formats is."""
+    found = importer.read_document(source)
+    pages = tuple(clean_text(page) for page in found.pages)
+    if not any(pages):
+        raise DocumentImportError(f"{source} holds no text that the extension {importer.extension} could find")
+    title = one_line(found.title)[:MAX_TITLE_CHARS] or source.stem
+    return DocumentText(kind=one_line(importer.name)[:MAX_TITLE_CHARS], title=title, pages=pages)
 
 
 def slug_of(words: str) -> str:

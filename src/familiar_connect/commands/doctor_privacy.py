@@ -98,7 +98,7 @@ def _list_speech(config: CharacterConfig, home: Path, root: Path) -> Iterator[Co
         ("[tts]", access.choose_voice(config.tts), "what it says aloud goes there"),
     )
     for section, service, what in rows:
-        if service.provider == LOCAL_PROVIDER:
+        if service.provider == LOCAL_PROVIDER or service.is_extension:  # extensions are told one by one
             continue
         address = service.address or _azure_origin(access.get("AZURE_SPEECH_REGION"))
         yield Contact(origin_of(address), UNASKED, f"{section} by voice {what}: {SERVICE_NAMES[service.provider]}")

@@ -22,9 +22,9 @@ def check_speech_services(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
     file = FamiliarFolder(root).settings_file
     config = load_character_config(file, defaults_path=profile_of(home))
-    from familiar_connect.voice.service_access import ServiceAccess
+    from familiar_connect.extensions.speech import open_speech_access
 
-    access = ServiceAccess.of_home(home, file=file)
+    access = open_speech_access(root, home, config)
     tts = access.choose_voice(config.tts)
     if config.stt.provider != LOCAL_PROVIDER:
         yield _check("hearing", config.stt, lambda: _try_hearing(config.stt, access))
@@ -37,9 +37,9 @@ def _check(area: str, config: TTSConfig | STTConfig, build: Callable[[], None]) 
         build()
     except (FamiliarError, ValueError) as error:
         return DoctorFinding(area, "bad", str(error))
-    from familiar_connect.voice.service_access import SERVICE_NAMES
+    from familiar_connect.voice.service_access import name_service
 
-    who = SERVICE_NAMES[config.provider] if config.base_url is None else config.base_url
+    who = config.base_url if config.base_url is not None and not config.is_extension else name_service(config)
     key = f", with the key {config.key_variable}" if config.key_variable else ", without a key"
     what = "what people say" if area == "hearing" else "what it says"
     return DoctorFinding(area, "ok", f"by voice {what} is sent to {who}{key}")

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from familiar_connect.bootstrap.import_document import ImportedDocument, import_document
-from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
+from familiar_connect.commands.common import familiar_option, home_of, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
+from familiar_connect.extensions.importing import find_importer
 from familiar_connect.memory.store import MemoryStore
 
 EPILOG = """\b
@@ -54,7 +55,10 @@ def import_documents(
                 if progress is not None:
                     progress(done, len(files))
                 try:
-                    taken.append(import_document(store, file, title=title, channels=channels, replace=replace))
+                    importer = find_importer(home_of(ctx), file, "document")
+                    taken.append(
+                        import_document(store, file, title=title, channels=channels, replace=replace, importer=importer)
+                    )
                 except FamiliarError as error:
                     errors.append(str(error))
             if progress is not None:

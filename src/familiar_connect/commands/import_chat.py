@@ -31,6 +31,7 @@ from familiar_connect.support.text import list_some, pluralize
 
 if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.cast import CastWish
+    from familiar_connect.bootstrap.chat_files.chat_file import ChatFile
     from familiar_connect.bootstrap.import_chat import ChatImportResult
     from familiar_connect.bootstrap.write_up_cost import WriteUpCost
     from familiar_connect.config import CharacterConfig
@@ -200,10 +201,8 @@ def _take_in(
 ) -> tuple[ChatImportResult, WriteUpCost]:
     """What came of a file, and what writing it up will take, which is said before anything is stored."""
     from dataclasses import replace
-    from zoneinfo import ZoneInfo
 
     from familiar_connect.bootstrap.chat_files.cast import choose_cast
-    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
     from familiar_connect.bootstrap.chat_files.chat_story import keep_story
     from familiar_connect.bootstrap.import_chat import ChatImporter, scan_chat
     from familiar_connect.bootstrap.write_up_cost import estimate_write_up
@@ -216,7 +215,7 @@ def _take_in(
 
     folder, config = place.folder, place.config
     name = check_chat_name(chat_name) if chat_name is not None else None
-    file = read_chat_file(path, zone=ZoneInfo(config.display_tz))
+    file = _read_file(path, folder, config, quiet=quiet)
     with spinner(f"reading {path.name}", quiet=quiet):
         scan = scan_chat(file)
     cost = estimate_write_up(config, messages=len(scan), chars=path.stat().st_size)
@@ -237,6 +236,22 @@ def _take_in(
         result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
     told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
     return replace(result, notes=told), cost
+
+
+def _read_file(path: Path, folder: FamiliarFolder, config: CharacterConfig, *, quiet: bool) -> ChatFile:
+    """The chat at *path*, read by an extension where one knows its format."""
+    from zoneinfo import ZoneInfo
+
+    from familiar_connect.bootstrap.chat_files.chat_file import chat_of_lines, read_chat_file
+    from familiar_connect.extensions.importing import find_importer
+
+    zone = ZoneInfo(config.display_tz)
+    known_by = find_importer(folder.home.root, path, "chat")
+    if known_by is None:
+        return read_chat_file(path, zone=zone)
+    if not quiet:
+        say(f"{path.name}: read as {known_by.name}, by the extension {known_by.extension}.")
+    return chat_of_lines(path, known_by.read_chat(path), zone=zone)
 
 
 def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import profile_of, say, say_json
-from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.voice import LOCAL_PROVIDER
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.identity import Author
@@ -188,14 +187,13 @@ class FileDoor:
         self, out: RecordingOut, watcher: SessionWatcher, *, is_dm: bool
     ) -> AsyncIterator[tuple[Familiar, VoiceBackends, VoiceSession]]:
         from familiar_connect.bot import load_familiar
+        from familiar_connect.extensions.speech import open_speech_access
         from familiar_connect.voice.backends import VoiceBackends
-        from familiar_connect.voice.service_access import ServiceAccess
         from familiar_connect.voice.session import VoiceChannel, VoiceSession
 
         loop = running_skipping_loop()
-        file = FamiliarFolder(self.root).settings_file
         familiar, _ = load_familiar(self.root, home=self.home, defaults_path=profile_of(self.home), zone=machine_zone())
-        backends = VoiceBackends(familiar.config, ServiceAccess.of_home(self.home, file=file))
+        backends = VoiceBackends(familiar.config, open_speech_access(self.root, self.home, familiar.config))
         is_local = familiar.config.stt.provider == LOCAL_PROVIDER
         channel_id = await off_loop(self.find_channel, familiar)
         session = VoiceSession(

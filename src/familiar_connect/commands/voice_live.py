@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import profile_of
-from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
 from familiar_connect.support.clock import machine_zone
 
@@ -48,12 +47,12 @@ def talk_live(root: Path, home: Path, wish: LiveWish) -> int:
 
 async def _talk(root: Path, home: Path, wish: LiveWish) -> None:
     from familiar_connect.bot import load_familiar
+    from familiar_connect.extensions.speech import open_speech_access
     from familiar_connect.platforms.terminal.person import person_at_terminal
     from familiar_connect.platforms.terminal.screen import Screen
     from familiar_connect.support.aio import off_loop
     from familiar_connect.voice.backends import VoiceBackends
     from familiar_connect.voice.devices.sound_card import SoundCard
-    from familiar_connect.voice.service_access import ServiceAccess
 
     card = SoundCard()
     lacking = await card.find_lacking()
@@ -66,7 +65,7 @@ async def _talk(root: Path, home: Path, wish: LiveWish) -> None:
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
     async with AsyncExitStack() as ending:
         ending.push_async_callback(familiar.aclose)
-        backends = VoiceBackends(familiar.config, ServiceAccess.of_home(home, file=FamiliarFolder(root).settings_file))
+        backends = VoiceBackends(familiar.config, open_speech_access(root, home, familiar.config))
         ending.push_async_callback(backends.aclose)
         await familiar.start()
         user = await off_loop(person_at_terminal, wish.user_name or familiar.config.user_name, familiar)

@@ -26,13 +26,13 @@ def say_into_file(root: Path, home: Path, text: str, target: Path) -> int:
 
 async def _speak(root: Path, home: Path, text: str) -> tuple[bytes, int]:
     from familiar_connect.config import load_character_config
+    from familiar_connect.extensions.speech import open_speech_access
     from familiar_connect.voice.backends import VoiceBackends
     from familiar_connect.voice.sentences import SentenceCutter
-    from familiar_connect.voice.service_access import ServiceAccess
 
     file = FamiliarFolder(root).settings_file
     config = load_character_config(file, defaults_path=profile_of(home))
-    backends = VoiceBackends(config, ServiceAccess.of_home(home, file=file))
+    backends = VoiceBackends(config, open_speech_access(root, home, config))
     cutter, voice = SentenceCutter(), backends.synthesizer
     try:
         sentences = [*cutter.feed(text), *cutter.finish()]

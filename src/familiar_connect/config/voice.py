@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from familiar_connect.config.llm import API_KEY_ENV, BASE_URL
-from familiar_connect.config.rules import FILLED_TEXT, TEXT_OR_NONE, TEXTS, choice_rule
+from familiar_connect.config.llm import API_KEY_ENV, BASE_URL, EXTENSION_MODEL
+from familiar_connect.config.rules import FILLED_TEXT, TEXT_OR_NONE, TEXTS, InvalidValue, Rule
 from familiar_connect.config.settings import KeyPath, setting
 
 DEFAULT_AZURE_TTS_VOICE = "en-US-AmberNeural"
@@ -32,11 +33,23 @@ SERVICE_KEYS = {
     "openai": "OPENAI_API_KEY",
 }
 """The variable that holds the key of each service; it goes to that service alone."""
+_EXTENSION_PROVIDER = re.compile(rf"{EXTENSION_MODEL}[a-z][a-z0-9_]{{0,31}}(?:/[^\s/]{{1,64}})?")
 _BASE_URL_MEANING = "Address of the service, where it is not its own: any OpenAI-compatible server, for example."
 _API_KEY_MEANING = (
     "Name of the variable that holds the key, never the key. None: the service's own variable at its own address, no "
     "key elsewhere."
 )
+
+
+def _provider_rule(*names: str) -> Rule[str]:
+    """One of ours, or an extension by its name."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not (value in names or _EXTENSION_PROVIDER.fullmatch(value)):
+            raise InvalidValue
+        return value
+
+    return Rule(f"one of {', '.join(names)}, or {EXTENSION_MODEL}NAME", read, choices=names)
 
 
 class _ServiceChoice:
@@ -47,14 +60,23 @@ class _ServiceChoice:
     api_key_env: str | None
 
     @property
+    def is_extension(self) -> bool:
+        """Whether an extension does it, which the owner allowed."""
+        return self.provider.startswith(EXTENSION_MODEL)
+
+    @property
     def address(self) -> str | None:
-        """Where words or sound are sent; None: nowhere, or where a service's region is."""
-        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
+        """Where words or sound are sent; None: nowhere, where a service's region is, or where an extension likes."""
+        return (
+            None
+            if self.provider == LOCAL_PROVIDER or self.is_extension
+            else self.base_url or SERVICE_ADDRESSES.get(self.provider)
+        )
 
     @property
     def key_variable(self) -> str | None:
         """Name of the variable that holds the key, None when no key is sent."""
-        if self.provider == LOCAL_PROVIDER:
+        if self.provider == LOCAL_PROVIDER or self.is_extension:
             return None
         return self.api_key_env or (SERVICE_KEYS.get(self.provider) if self.base_url is None else None)
 
@@ -65,9 +87,10 @@ class TTSConfig(_ServiceChoice):
 
     provider: str = setting(
         AZURE_PROVIDER,
-        choice_rule(LOCAL_PROVIDER, AZURE_PROVIDER, "cartesia", "gemini", "openai"),
+        _provider_rule(LOCAL_PROVIDER, AZURE_PROVIDER, "cartesia", "gemini", "openai"),
         "Who turns text into speech: `azure`, once a key of it is kept, and until then the voice on this machine; "
-        "`local` is that voice always, `openai` any OpenAI-compatible server.",
+        "`local` is that voice always, `openai` any OpenAI-compatible server, `extension:NAME` the voice of an "
+        "extension.",
     )
     cartesia_voice_id: str | None = setting(
         None, TEXT_OR_NONE, "Cartesia voice.", example='"a0e99841-438c-4a64-b679-ae501e7d6091"'
@@ -101,9 +124,9 @@ class STTConfig(_ServiceChoice):
 
     provider: str = setting(
         LOCAL_PROVIDER,
-        choice_rule(LOCAL_PROVIDER, "deepgram", "openai"),
+        _provider_rule(LOCAL_PROVIDER, "deepgram", "openai"),
         "Who turns speech into text: `local` is the recogniser on this machine, `deepgram` listens while people speak, "
-        "`openai` is any OpenAI-compatible server.",
+        "`openai` is any OpenAI-compatible server, `extension:NAME` the recogniser of an extension.",
     )
     language: str | None = setting(
         None,

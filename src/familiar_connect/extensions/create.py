@@ -20,6 +20,7 @@ from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import Extension, ExtensionPart, ProcessorPart, ToolPart
+from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread
 from familiar_connect.llm.types import ToolSpec
 from familiar_connect.support.clock import Clock
@@ -110,7 +111,7 @@ def create_parts(loaded: Sequence[LoadedExtension], maker: PartMaker) -> AddedPa
         tools += [tool for each in extension.tools for tool in _make_tool(each, extension, maker, thread)]
         for command in extension.slash_commands:
             made_command = maker.make(command, extension, command.create)
-            commands += [made_command] if made_command is not None else []
+            commands += [isolate_command(made_command, thread)] if made_command is not None else []
 
     def close() -> None:
         for each in threads:

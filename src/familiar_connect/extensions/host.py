@@ -198,6 +198,7 @@ class PlatformHost:
             is_operator=is_operator,
             may_manage=may_manage,
             may_control=may_manage,
+            controls_section=self.platform if hasattr(self.settings, "controls") else None,
             words=words.strip(),
             answers_at=place,
         )

@@ -23,6 +23,8 @@ from familiar_connect.extensions.parts import Extension
 
 logger = logging.getLogger(__name__)
 
+OUR_DOOR = "familiar_connect.api"
+"""What every extension imports first."""
 LOAD_LIMIT_S = 5.0
 """An extension that takes longer to load is left out, whatever it is still doing."""
 
@@ -70,10 +72,11 @@ def _load_allowed(allowed: AllowedExtension, found: FoundExtension | None, limit
 
 def load_extension(found: FoundExtension, *, limit_s: float = LOAD_LIMIT_S) -> Extension:
     """The value that *found* points to; an `ExtensionFault` says why it cannot be used."""
+    import_module(OUR_DOOR)  # ours to load, so that its time is not the stranger's
     value = _import_within(found.target, limit_s)
     if not isinstance(value, Extension):
         raise ExtensionFault(f"{found.target} is no Extension of familiar_connect.api")
-    _check(found, value)
+    check_extension(found.name, value)
     return value
 
 
@@ -102,10 +105,10 @@ def _import_within(target: str, limit_s: float) -> object:
     return outcome[0]
 
 
-def _check(found: FoundExtension, extension: Extension) -> None:
-    """Refuse an extension that calls itself otherwise, or names a part or a setting twice."""
-    if extension.name != found.name:
-        raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {found.name!r}")
+def check_extension(name: str, extension: Extension) -> None:
+    """Refuse an extension that calls itself otherwise than *name*, or names a part or a setting twice."""
+    if extension.name != name:
+        raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {name!r}")
     kinds = {id(part.settings): part.settings for part in extension.parts if part.settings is not None}
     keys = [key.name for kind in kinds.values() for key in keys_of(kind)]
     if len(extension.platforms) > 1:
@@ -113,6 +116,7 @@ def _check(found: FoundExtension, extension: Extension) -> None:
     for what, names in (
         ("tool", [tool.name for tool in extension.tools]),
         ("verb", [verb.name for verb in extension.verbs]),
+        ("importer", [f"{type(each).__name__} {each.name}" for each in extension.importers]),
         ("setting", keys),
     ):
         twice = sorted(name for name, count in Counter(names).items() if count > 1)

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from familiar_connect.chat.place import Place
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
+    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
 
 EVERY_MODE = frozenset(ChannelMode)
 
@@ -62,6 +64,22 @@ class ModelPart(ExtensionPart):
 
     create: Callable[[PartContext, str], ChatModel]
     """Given what stands behind the slash; empty where nothing does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecognizerPart(ExtensionPart):
+    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+
+    create: Callable[[PartContext, str], SpeechRecognizer]
+    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizerPart(ExtensionPart):
+    """Makes speech of words, where `provider` under [tts] is `extension:NAME`."""
+
+    create: Callable[[PartContext, str], SpeechSynthesizer]
+    """Given what stands behind a slash, as in `extension:NAME/low`; empty where nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,24 +131,50 @@ class VerbPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChatImporterPart:
+    """A format of chats that `familiar import chat` takes besides our own."""
+
+    name: str
+    """What the format is called."""
+    recognizes: Callable[[bytes, str], bool]
+    """Whether a file is of this format, by its first 4096 bytes and its name. It only looks, and at once."""
+    read: Callable[[bytes, str], Sequence[ImportedLine]]
+    """The chat in all bytes of a file, and its name. It runs in a process of its own, within bounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentImporterPart:
+    """A format of documents that `familiar import document` takes besides our own."""
+
+    name: str
+    recognizes: Callable[[bytes, str], bool]
+    """As for chats."""
+    read: Callable[[bytes, str], ImportedText]
+    """As for chats; the text of a document."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Extension:
     """What one package brings. `name` is also the name of its section in a settings file."""
 
     name: str
     platforms: Sequence[PlatformPart] = ()
     model: ModelPart | None = None
+    recognizer: RecognizerPart | None = None
+    synthesizer: SynthesizerPart | None = None
     providers: Sequence[ProviderPart] = ()
     processors: Sequence[ProcessorPart] = ()
     tools: Sequence[ToolPart] = ()
     slash_commands: Sequence[SlashPart] = ()
     verbs: Sequence[VerbPart] = ()
+    importers: Sequence[ChatImporterPart | DocumentImporterPart] = ()
 
     @property
     def parts(self) -> tuple[ExtensionPart, ...]:
         """Every part that has settings, secrets and a check."""
         return (
             *self.platforms,
-            *([self.model] if self.model else []),
+            *(each for each in (self.model, self.recognizer, self.synthesizer) if each is not None),
             *self.providers,
             *self.processors,
             *self.tools,

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
+from familiar_connect.support.simulated_time import SimulatedLoop
+
 MAX_UNDER_WAY = 16
 """Calls of one extension at a time; more are refused, because an earlier one hangs."""
+
+SIMULATED_LIMIT_S = 5.0
+"""How long a call may take in a rehearsal, whose own time stands still meanwhile."""
 
 T = TypeVar("T")
 
@@ -32,7 +38,30 @@ class ExtensionThread:
             raise ExtensionBusy(f"{self.name} is still busy with {MAX_UNDER_WAY} earlier calls")
         future = asyncio.run_coroutine_threadsafe(_awaited(work), self._running_loop())
         future.add_done_callback(lambda _: self._free.release())
+        here = asyncio.get_running_loop()
+        if isinstance(here, SimulatedLoop):
+            return await self._wait_in_real_time(future, here)
         return await asyncio.wrap_future(future)
+
+    async def _wait_in_real_time(self, future: Future[T], loop: SimulatedLoop) -> T:
+        """What *future* comes to while simulated time stands still, and so for a bounded time of this computer's."""
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            future.cancel()
+
+        timer = threading.Timer(SIMULATED_LIMIT_S, give_up)
+        timer.start()
+        try:
+            with loop.hold():
+                return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if late.is_set():
+                raise TimeoutError(f"{self.name} took longer than {SIMULATED_LIMIT_S:g} seconds") from None
+            raise
+        finally:
+            timer.cancel()
 
     def post(self, work: Callable[[], Awaitable[None]]) -> None:
         """Have *work* done there, and wait for nothing; nothing is begun for it where no call was made yet."""

@@ -9,8 +9,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from familiar_connect.chat.place_check import check_place_class
 from familiar_connect.errors import FamiliarError, SetupError
-from familiar_connect.platforms.place_check import check_place_class
 from familiar_connect.platforms.protocols import Platform
 from familiar_connect.support.clock import Clock, SystemClock
 

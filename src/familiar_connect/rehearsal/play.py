@@ -80,7 +80,15 @@ async def _play(
         outcome.count(result)
         on_step(result)
 
-    player = Player(world, settings.root, loop=loop, models=models, profile=settings.profile, seed=settings.seed)
+    player = Player(
+        world,
+        settings.root,
+        loop=loop,
+        models=models,
+        profile=settings.profile,
+        seed=settings.seed,
+        owner_home=settings.home,
+    )
     try:
         await player.play(count_and_tell)
     finally:

@@ -28,6 +28,7 @@ from familiar_connect.memory.maintenance.housekeeping import examine_memory, pro
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.platforms.discord.channel_readers import ChannelReaders
+from familiar_connect.rehearsal.added import create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall
 from familiar_connect.rehearsal.owner_files import change_file
@@ -108,6 +109,7 @@ class Player:
         models: Mapping[str, Any],
         profile: Path | None = None,
         seed: int = 0,
+        owner_home: Path | None = None,
     ) -> None:
         self._world = world
         self._rehearsal = world.rehearsal
@@ -115,6 +117,7 @@ class Player:
         self._loop = loop
         self._models = models
         self._profile = profile
+        self._owner_home = owner_home
         self._rng = random.Random(seed)
         self._familiar: Familiar | None = None
         self._readers: tuple[Familiar, ChannelReaders] | None = None
@@ -166,6 +169,7 @@ class Player:
             fetches_media=False,
             rng=self._rng,
             consent=consent,
+            added=await off_loop(create_added, self._owner_home, self._root, config, self._world.clock),
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
         for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
@@ -401,9 +405,10 @@ class Player:
         command = find_command(action.command)
         assert command is not None
         is_owner = action.person == OWNER
-        context = self.place(action.place).channel_context
-        in_server = setup.platform == "discord" and not setup.is_dm
+        here = self.place(action.place)
+        server = setup.server_id if setup.platform == "discord" and not setup.is_dm else None
         with self._about(action.place):
+            shown = SlashPlace(channel=here.channel_context, guild_id=server, scene=await here.scene())
             reply = await run_command(
                 command,
                 SlashContext(
@@ -413,14 +418,9 @@ class Player:
                     words=action.words,
                     may_manage=is_owner,
                     may_control=setup.is_dm or self.familiar.config.discord.controls == "everyone",
-                    answers_at=self.place(action.place),
-                    place=None
-                    if setup.platform == "terminal"
-                    else SlashPlace(
-                        channel=context,
-                        guild_id=setup.server_id if in_server else None,
-                        scene=await self.place(action.place).scene(),
-                    ),
+                    controls_section="discord",
+                    answers_at=here,
+                    place=None if setup.platform == "terminal" else shown,
                 ),
                 self.familiar,
             )

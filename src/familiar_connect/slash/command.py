@@ -84,6 +84,8 @@ class SlashContext:
     """Where the familiar speaks here; None: nowhere."""
     may_control: bool = False
     """The owner lets them use the controls of a chat."""
+    controls_section: str | None = None
+    """The section of the settings in which `controls` says who may use them; None: the platform has none."""
     acknowledge: Callable[[str], Awaitable[None]] = _ignore_acknowledgement
     """Says a first word where the answer takes longer than people wait."""
 

@@ -81,8 +81,9 @@ COMMANDS: tuple[SlashCommand, ...] = (
 )
 
 NOT_THE_OPERATOR = "Only the familiar's operator may use that."
-MAY_NOT_CONTROL = "That takes the right to manage this channel; `controls` under [discord] lets everyone."
 MAY_NOT_MANAGE = "That takes the right to manage this channel."
+MAY_NOT_CONTROL = "That takes the right to manage this channel; `controls` under [{section}] lets everyone."
+"""Where a platform's settings let everyone."""
 ONLY_FOR_OWNER = "The answer names files of my owner's, so only my owner is told; `familiar doctor` says what is wrong."
 WRONG_SETTINGS = "A settings file of mine is wrong. My owner finds it with `familiar doctor`."
 
@@ -114,7 +115,8 @@ def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
     if wanted.operator_only:
         return NOT_THE_OPERATOR
     if wanted.is_control and not (ctx.may_control or ctx.may_manage):
-        return MAY_NOT_CONTROL
+        section = ctx.controls_section
+        return MAY_NOT_MANAGE if section is None else MAY_NOT_CONTROL.format(section=section)
     if wanted.needs_manage and not ctx.may_manage:
         return MAY_NOT_MANAGE
     return None

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from familiar_connect.config.command import command_name
+from familiar_connect.config.llm import split_extension_model
 from familiar_connect.config.secrets import Secrets, home_from_environment
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import AZURE_PROVIDER, LOCAL_PROVIDER, SERVICE_KEYS, STTConfig, TTSConfig
 from familiar_connect.support.web_origin import origin_of
+from familiar_connect.voice.added_speech import NO_ADDED_SPEECH, AddedSpeech
 from familiar_connect.voice.speech_service import SpeechService
 
 SERVICE_NAMES = {
@@ -38,6 +40,8 @@ class ServiceAccess:
     secrets: Secrets
     trust: TrustedOrigins
     file: Path | None = None
+    added: AddedSpeech = NO_ADDED_SPEECH
+    """What extensions bring."""
 
     @classmethod
     def of_home(cls, home: Path | None = None, *, file: Path | None = None) -> ServiceAccess:
@@ -87,6 +91,12 @@ class ServiceAccess:
                 return
         wanted = _NamedEndpoint(address=base_url, key_variable=config.key_variable)
         self.trust.check({section_of(config): wanted}, file=self.file)
+
+
+def name_service(config: TTSConfig | STTConfig) -> str:
+    """Who hears or speaks, in words."""
+    named = split_extension_model(config.provider)
+    return SERVICE_NAMES[config.provider] if named is None else f"the extension {named[0]}"
 
 
 def section_of(config: TTSConfig | STTConfig) -> str:

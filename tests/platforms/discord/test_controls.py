@@ -82,7 +82,7 @@ async def test_controls_are_for_those_the_owner_allows(tmp_path: Path) -> None:
     async with familiar_on_discord(tmp_path, ("Tea.",)) as den:
         await asked(den, "What?", 1)
         refused = await used(den, "undo", who=den.ben, may_manage=False)
-        assert words(refused[-1]) == MAY_NOT_CONTROL
+        assert words(refused[-1]) == MAY_NOT_CONTROL.format(section="discord")
         assert shown(den) == ["Tea."]
     async with familiar_on_discord(tmp_path, (), settings=for_everyone) as den:
         assert "Nothing has been said here yet" in words((await used(den, "undo", who=den.ben, may_manage=False))[-1])

@@ -23,7 +23,7 @@ async def test_a_chat_is_begun_anew_and_back_again(tmp_path: Path) -> None:
     async with familiar_on_discord(tmp_path, ("Aye.", "Hm.", "Oh.")) as den:
         await asked(den, "My boat is called Pickle.", 1)
         refused = await used(den, "reset", who=den.ben, may_manage=False)
-        assert words(refused[-1]) == MAY_NOT_CONTROL
+        assert words(refused[-1]) == MAY_NOT_CONTROL.format(section="discord")
         answer = (await used(den, "reset"))[-1]
         assert is_private(answer)
         assert "begins anew" in words(answer)

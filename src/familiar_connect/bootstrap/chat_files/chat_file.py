@@ -8,17 +8,24 @@ JSON list alone is read whole. What is wrong is a `ChatImportError` that names f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.bootstrap.chat_files.file_message import ChatFileForm, FileMessage
+from familiar_connect.bootstrap.chat_files.file_message import (
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
+    ChatFileForm,
+    FileMessage,
+)
 from familiar_connect.bootstrap.chat_files.json_log import find_message_list, message_of_entry
 from familiar_connect.bootstrap.chat_files.sillytavern_lines import message_of_row
 from familiar_connect.bootstrap.chat_files.text_log import find_speakers, parse_text_log
 from familiar_connect.errors import ChatImportError
+from familiar_connect.extensions.imported import ImportedLine
+from familiar_connect.support.text import one_line
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -43,6 +50,8 @@ class ChatFile:
     """Where times without an offset are meant."""
     speakers: frozenset[str] = frozenset()
     """Of plain text: whose names begin messages."""
+    given: tuple[FileMessage, ...] = ()
+    """Of a format that an extension read: all of it."""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -57,7 +66,9 @@ class ChatFile:
             yield message
 
     def _walk(self) -> Iterator[FileMessage]:
-        if self.form == "text":
+        if self.form == "extension":
+            yield from self.given
+        elif self.form == "text":
             lines = (_decoded(line, where) for line, where in _lines_of(self.path))
             yield from parse_text_log(lines, self.speakers, str(self.path), self.zone)
         elif self.form == "json":
@@ -106,6 +117,20 @@ def read_chat_file(path: Path, *, zone: tzinfo = UTC) -> ChatFile:
         )
     texts = (_decoded(line, where) for line, where in _lines_of(path))
     return ChatFile(path=path, form="text", speakers=find_speakers(texts, zone), zone=zone)
+
+
+def chat_of_lines(path: Path, lines: Sequence[ImportedLine], *, zone: tzinfo = UTC) -> ChatFile:
+    """The chat that an extension found in the file at *path*; what is too long in it is refused like ours."""
+    given = []
+    for number, line in enumerate(lines, start=1):
+        if len(line.text) > MAX_TEXT_CHARS:
+            raise ChatImportError(f"{path}, message {number}: may have {MAX_TEXT_CHARS:,} characters at most")
+        sent = line.sent if line.sent is None or line.sent.tzinfo is not None else line.sent.replace(tzinfo=zone)
+        name = one_line(line.name)[:MAX_NAME_CHARS]
+        given.append(
+            FileMessage(line=number, name=name, text=line.text, sent=sent, speaker="user" if line.is_user else "")
+        )
+    return ChatFile(path=path, form="extension", zone=zone, given=tuple(given))
 
 
 def _is_header(row: Mapping[str, Any]) -> bool:

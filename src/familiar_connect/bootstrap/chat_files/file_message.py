@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 Speaker = Literal["user", "character", ""]
 """Who says a message, as far as the file tells; empty: only the name does."""
-ChatFileForm = Literal["sillytavern", "text", "json"]
+ChatFileForm = Literal["sillytavern", "text", "json", "extension"]
 
 MAX_TEXT_CHARS = 1_000_000
 """Of one message, and of one version of it."""

@@ -32,7 +32,8 @@ MAX_TITLE_CHARS = 200
 class DocumentText:
     """What a document says."""
 
-    kind: DocumentKind
+    kind: str
+    """One of ours, or what an extension calls its format."""
     title: str
     pages: tuple[str, ...]
     """One for each page of a PDF; other kinds have one."""

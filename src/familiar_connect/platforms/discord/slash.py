@@ -212,6 +212,7 @@ class Interactions:
             ),
             answers_at=self._place_at(interaction.channel),
             may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
+            controls_section="discord",
         )
         return context if said is None else replace(context, acknowledge=said.acknowledge)
 

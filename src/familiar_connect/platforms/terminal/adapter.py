@@ -15,13 +15,13 @@ from dataclasses import replace
 from functools import partial
 from types import FrameType, MappingProxyType
 
+from familiar_connect.chat.place_check import check_place_class
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.command import with_command
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.platforms.place_check import check_place_class
 from familiar_connect.platforms.terminal.help import help_text, hint_for
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, unseen_typing
 from familiar_connect.platforms.terminal.own_name import OwnName

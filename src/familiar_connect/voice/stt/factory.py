@@ -17,6 +17,8 @@ def create_recognizer(config: STTConfig, *, access: ServiceAccess | None = None)
 
         return WhisperRecognizer()
     access = access or ServiceAccess.of_home()
+    if config.is_extension:
+        return access.added.create_recognizer(config)
     calls = ServiceCalls(access.find_service(config))
     if config.provider == "deepgram":
         from familiar_connect.voice.stt.deepgram import DEFAULT_LANGUAGE, DEFAULT_MODEL

@@ -23,6 +23,8 @@ def create_tts_client(
 
         return LocalSynthesizer()
     access = access or ServiceAccess.of_home(home)
+    if config.is_extension:
+        return access.added.create_synthesizer(config)
     return _OPENERS[config.provider](config, access)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from familiar_connect.config.character import CharacterConfig
-from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.platforms.requirements import how_to_install
 from familiar_connect.voice.backends import VoiceBackends, libraries_for
 from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
@@ -78,6 +77,7 @@ def why_libraries_fail() -> str | None:
 
 def make_voice_parts(familiar: Familiar, home: Path) -> VoiceParts:
     """Hearing and speaking as the settings say; what they lack is a `SetupError`."""
-    file = FamiliarFolder(familiar.root).settings_file
-    backends = VoiceBackends(familiar.config, ServiceAccess.of_home(home, file=file))
+    from familiar_connect.extensions.speech import open_speech_access
+
+    backends = VoiceBackends(familiar.config, open_speech_access(familiar.root, home, familiar.config))
     return VoiceParts(ears=backends.make_ears, synthesizer=backends.synthesizer, aclose=backends.aclose)
