@@ -10,6 +10,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from familiar_connect.config.wings import WINGS
 from tools import structure
 
 SRC = Path(__file__).parent.parent / "src"
@@ -45,6 +46,7 @@ LAYERS = (
     ("bot",),
     ("testing",),
     ("platforms",),
+    ("WINGS",),
     ("api",),
     ("extensions",),
     ("slash",),
@@ -84,8 +86,8 @@ FENCES: dict[str, tuple[str, ...]] = {
     "davey": ("platforms.discord",),
     "nacl": ("platforms.discord",),
     "av": ("platforms.discord.voice", "voice.stt"),
-    "aiohttp": ("platforms.discord", "platforms.twitch", "testing"),
-    "twitchAPI": ("platforms.twitch",),
+    "aiohttp": ("platforms.discord", "extensions.twitch", "testing"),
+    "twitchAPI": ("extensions.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),
     "jinja2": ("platforms.web",),
@@ -133,6 +135,8 @@ def structure_trees() -> dict[str, ast.Module]:
 def room(module: str) -> str:
     """The room *module* belongs to; every leaf shares one."""
     inner = module.removeprefix(f"{PACKAGE}.")
+    if any(f"{inner}.".startswith(f"extensions.{wing}.") for wing in WINGS):
+        return "WINGS"  # on the other side of the door
     leaf = inner in LEAF_MODULES or inner.split(".")[-1] in LEAF_NAMES
     return "LEAVES" if leaf else inner.split(".")[0]
 

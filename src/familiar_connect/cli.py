@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
-    "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
+    "run": ("run:run", "Answer on every platform that is set up, such as Discord."),
     "discord": ("discord:discord", "Make the link that lets a bot of yours onto a Discord server."),
     "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
     "voice": ("voice:voice", "Talk by voice: microphone and speakers, or recordings."),

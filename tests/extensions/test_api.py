@@ -1,4 +1,4 @@
-"""`familiar_connect.api`: small, described, used by the examples, and all that an example of ours imports."""
+"""`familiar_connect.api`: small, described, used, and all of ours that an example or a wing imports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect import api
+from familiar_connect import api, extensions
+from familiar_connect.config.wings import WINGS
 from tests.fakes.extension_packages import EXAMPLES
 
-MOST_NAMES = 42
+MOST_NAMES = 44
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.py"))
+WING_FILES = [(wing, file) for wing in WINGS for file in sorted((Path(extensions.__path__[0]) / wing).rglob("*.py"))]
 
 
 def imports_of(file: Path) -> list[tuple[str, str]]:
@@ -45,9 +47,10 @@ def test_every_class_and_function_is_described() -> None:
     assert [each.__name__ for each in kinds if not inspect.getdoc(each)] == []
 
 
-def test_every_name_is_used_by_an_example() -> None:
+def test_every_name_is_used_by_an_example_or_a_wing() -> None:
     """So that whoever wonders how finds a line that a test runs."""
-    used = {name for file in EXAMPLE_FILES for module, name in imports_of(file) if module == "familiar_connect.api"}
+    files = [*EXAMPLE_FILES, *(file for _, file in WING_FILES)]
+    used = {name for file in files for module, name in imports_of(file) if module == "familiar_connect.api"}
 
     assert sorted(set(api.__all__) - used) == []
 
@@ -58,3 +61,12 @@ def test_an_example_imports_nothing_else_of_ours(file: Path) -> None:
     ours = {module for module, _ in imports_of(file) if module.split(".")[0] == "familiar_connect"}
 
     assert ours <= {"familiar_connect.api", "familiar_connect.api.settings", "familiar_connect.api.testing"}
+
+
+@pytest.mark.parametrize(("wing", "file"), WING_FILES, ids=lambda value: getattr(value, "name", value))
+def test_a_wing_imports_nothing_else_of_ours(wing: str, file: Path) -> None:
+    """What comes with the program uses the door that a stranger uses; its own package is its own."""
+    ours = {module for module, _ in imports_of(file) if module.split(".")[0] == "familiar_connect"}
+    own = {module for module in ours if f"{module}.".startswith(f"familiar_connect.extensions.{wing}.")}
+
+    assert ours - own <= {"familiar_connect.api", "familiar_connect.api.settings"}

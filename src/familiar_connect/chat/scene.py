@@ -121,8 +121,8 @@ class Scene:
     """Hidden channels under the rules of some time, which let in everybody who can read here now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
-    platform: str | None = None
-    """The platform, where people write otherwise than elsewhere and the familiar is told so."""
+    writing_note: str | None = None
+    """How people write here, where that is not as elsewhere and the familiar is told so; {char} is the familiar."""
     listeners: tuple[Author, ...] = ()
     """In a voice channel: who is in it now, whether they speak or not."""
 

@@ -34,7 +34,7 @@ Examples:
   familiar export chat                             the chat of last time, as SillyTavern's jsonl
   familiar export chat --chat travels -o travels.md
   familiar export chat --format md -o -            Markdown on the screen
-  familiar export chat --channel 123456789         what was said in a channel of Discord or Twitch
+  familiar export chat --channel 123456789         what was said in a channel of Discord or another platform
 """
 
 

@@ -24,8 +24,8 @@ VERB_HABITS = {
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
-    "serve": "`familiar web` is the page in your browser, `familiar run` is for Discord and Twitch.",
-    "server": "`familiar web` is the page in your browser, `familiar run` is for Discord and Twitch.",
+    "serve": "`familiar web` is the page in your browser, `familiar run` is for Discord and other platforms.",
+    "server": "`familiar web` is the page in your browser, `familiar run` is for Discord and other platforms.",
     "settings": "`familiar config show` shows them.",
     "show": "`familiar inspect` shows the last prompt, `familiar memory show FILE` a file of memory.",
     "status": "`familiar doctor` looks at everything.",
@@ -125,7 +125,7 @@ def _explain_words(ctx: click.Context, words: str) -> str | None:
     if verb == "chat" and len(words) <= _SHOWN_WORDS:
         return f"chat takes no words: `familiar ask {shlex.quote(words)}` says them and prints the reply"
     if verb == "run" and _MODEL.fullmatch(words):
-        return f"`familiar run` is for Discord and Twitch; `familiar chat -m {words}` talks through a model"
+        return f"`familiar run` is for Discord and other platforms; `familiar chat -m {words}` talks through a model"
     return None
 
 

@@ -54,7 +54,7 @@ SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
 EPILOG = """\b
 Examples:
-  familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
+  familiar run                            Discord with DISCORD_BOT, others with their sections in character.toml
   familiar run --familiar mira
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
   familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
@@ -262,7 +262,7 @@ def require_discord() -> None:
     """A sentence where the Discord library is not installed."""
     from importlib.util import find_spec
 
-    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.config.extras import how_to_install
 
     if find_spec("discord") is None:
         raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")

@@ -176,7 +176,7 @@ class PlaceSettings:
     )
     shares_with: tuple[str, ...] = setting(
         (),
-        Rule('a list of places, such as ["channel:42", "server:7", "twitch"]', _share_targets),
+        Rule('a list of places, such as ["channel:42", "server:7", "irc"]', _share_targets),
         "Where what is said here may be told as well: channels, servers or whole platforms.",
         example='["server:7"]',
     )

@@ -15,7 +15,7 @@ What is on disk at each moment, and what the next start makes of it if the progr
 The start itself goes through the same steps, so it may be ended at any of them. What is older than *fresh_s* is
 recorded as far as it was posted, and neither posted nor answered any more: who asked is told.
 
-A place that cannot be asked what it shows (Twitch) has one step more: before a piece is posted its row says
+A place that cannot be asked what it shows (`posts_answers`) has one step more: before a piece is posted its row says
 `doubtful`, and `posted` after. A piece that the next start finds doubtful is not posted again, for it may stand there
 already; who asked is told in one sentence that it may be missing.
 """
