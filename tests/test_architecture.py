@@ -67,6 +67,7 @@ LAYERS = (
 LEAF_NAMES = ("types", "protocols", "identity", "audience", "disclosure")
 LEAF_MODULES = (
     "config.rules",
+    "config.wings",
     "config.settings",
     "chat.place",
     "chat.scene",

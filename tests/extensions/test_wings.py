@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import familiar_connect
+from familiar_connect import __version__
 from familiar_connect.config.wings import WINGS
 from familiar_connect.extensions.load import load_wings
 from tests.fakes.extension_packages import install_extension, run_beside
-from tests.fakes.program import make_home
+from tests.fakes.program import make_home, run_program
 
 PACKAGE = Path(familiar_connect.__file__).parent
 NAMED_BY = {
@@ -57,14 +59,31 @@ def test_every_wing_loads_and_calls_itself_as_the_list_does() -> None:
 
 
 def test_no_stranger_takes_the_name_of_a_wing(tmp_path: Path) -> None:
-    """A package that calls itself so is not found, and cannot be allowed."""
+    """A package that calls itself so is not found: the list shows ours, which needs no leave."""
     site, home = tmp_path / "site", tmp_path / "home"
     make_home(home)
     install_extension(site, WINGS[0], f"from familiar_connect.api import *\nextension = Extension(name={WINGS[0]!r})")
 
+    listed = run_beside(site, home, "extension", "list").stdout.splitlines()
     allowed = run_beside(site, home, "extension", "allow", WINGS[0])
 
-    assert (allowed.returncode, "installed: none" in allowed.stderr) == (1, True)
+    assert listed[: len(WINGS)] == [
+        f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in WINGS
+    ]
+    assert [line for line in listed[len(WINGS) :] if WINGS[0] in line] == []
+    assert (allowed.returncode, "comes with the program" in allowed.stderr) == (1, True)
+
+
+def test_a_wing_is_shown_with_its_settings_and_keys(tmp_path: Path) -> None:
+    """As a stranger's is that was allowed."""
+    home = tmp_path / "home"
+    make_home(home)
+
+    facts = json.loads(run_program(home, "extension", "info", "twitch", "--json").stdout)
+
+    assert (facts["platform"], facts["package"]) == (["twitch"], "familiar-connect")
+    assert {"[twitch] channel", "[twitch] immediate_events"} <= set(facts["settings"])
+    assert {"TWITCH_CLIENT_ID", "TWITCH_TOKEN"} <= set(facts["keys"])
 
 
 def test_what_a_part_requires_is_said_for_it(tmp_path: Path) -> None:

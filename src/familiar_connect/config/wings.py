@@ -10,8 +10,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-WINGS = ("twitch",)
+PLATFORM_WINGS = ("twitch",)
+"""Those that bring a network to talk on, which has the name of its wing."""
+WINGS = (*PLATFORM_WINGS,)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
+PLATFORM_TITLES = ("Discord", *(name.title() for name in PLATFORM_WINGS))
+"""The networks that the program comes with, as people call them."""
 _PACKAGE = "familiar_connect.extensions"
 
 

@@ -6,6 +6,7 @@ Channels have the names that the platform has for them; the numbers that everyth
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -30,9 +31,6 @@ from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 
 logger = logging.getLogger(__name__)
-
-ANSWER_LATE_S = 900.0
-"""How long ago a question may have been asked that is still answered after the program died."""
 
 FindChannel = Callable[[str], Awaitable[Place | None]]
 """The channel of that name as a place; None while it cannot be reached."""
@@ -209,7 +207,8 @@ class PlatformHost:
             logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
             return
         now = familiar.clock.now()
-        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=now, is_dm=is_dm)
+        within_s = familiar.reply_path.outbox.fresh_s
+        await familiar.intake.answer_owed(number, place, within_s=within_s, now=now, is_dm=is_dm)
 
     @contextmanager
     def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
@@ -268,7 +267,7 @@ class PlatformHost:
 
     def tell_owner(self, sentence: str) -> None:
         """Say something where the program runs, such as what the owner has to mend."""
-        is_named = self.platform in sentence.casefold()
+        is_named = self.platform in re.split(r"\W+", sentence.casefold())
         self._tell(sentence if is_named else f"{self.platform}: {sentence}")
 
     def wrong_setting(self, key: str, says: str) -> ConfigError:

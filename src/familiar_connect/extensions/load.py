@@ -63,16 +63,20 @@ def load_extensions(
 
 def load_wings() -> list[LoadedExtension]:
     """The extensions that come with the program, in their order; nobody need allow them. A faulty one costs itself."""
-    return [_load_wing(name) for name in WINGS]
+    return [_load_wing(each) for each in find_wings()]
+
+
+def find_wings() -> list[FoundExtension]:
+    """Those extensions as an entry point would name them."""
+    return [FoundExtension(name=name, target=wing_target(name), package=PACKAGE, version=__version__) for name in WINGS]
 
 
 @cache
-def _load_wing(name: str) -> LoadedExtension:
-    found = FoundExtension(name=name, target=wing_target(name), package=PACKAGE, version=__version__)
+def _load_wing(found: FoundExtension) -> LoadedExtension:
     try:
-        return LoadedExtension(name=name, extension=load_extension(found))
+        return LoadedExtension(name=found.name, extension=load_extension(found))
     except ExtensionFault as fault:
-        return LoadedExtension(name=name, trouble=str(fault))
+        return LoadedExtension(name=found.name, trouble=str(fault))
 
 
 @lru_cache(maxsize=MAX_EXTENSIONS)

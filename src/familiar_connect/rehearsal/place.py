@@ -8,7 +8,7 @@ from dataclasses import replace
 from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget, TextMarks
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.config.wings import WINGS
+from familiar_connect.config.wings import PLATFORM_WINGS
 from familiar_connect.errors import SetupError
 from familiar_connect.extensions.load import load_wings
 from familiar_connect.familiar import Familiar
@@ -206,5 +206,5 @@ def rehearsal_place(
     world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders
 ) -> RehearsalPlace:
     """The place *setup* as its platform shows it."""
-    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(WINGS, WingRehearsalPlace)}
+    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(PLATFORM_WINGS, WingRehearsalPlace)}
     return kinds.get(setup.platform, RehearsalPlace)(world, setup, familiar, readers)

@@ -158,7 +158,8 @@ class ReplyOutbox:
         self._history = history
         self._rows = history.outbox
         self._familiar_id = familiar_id
-        self._fresh_s = fresh_s
+        self.fresh_s = fresh_s
+        """How long ago a question may have been asked that is still answered after the program died."""
         self._clock = clock or SystemClock()
         self._sleep = sleep
 
@@ -305,7 +306,7 @@ class ReplyOutbox:
         return ReplyTarget(message_id=newest, newest_id=newest) if newest is not None else None
 
     def _is_fresh(self, reply: OutboxReply) -> bool:
-        return (self._clock.now() - reply.created_at).total_seconds() <= self._fresh_s
+        return (self._clock.now() - reply.created_at).total_seconds() <= self.fresh_s
 
 
 def find_posted(
