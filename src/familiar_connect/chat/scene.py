@@ -126,6 +126,12 @@ class Scene:
     listeners: tuple[Author, ...] = ()
     """In a voice channel: who is in it now, whether they speak or not."""
 
+    @property
+    def is_room(self) -> bool:
+        """Whether this is a channel that people come into, and not a conversation between some of them."""
+        kind = self.channel.kind if self.channel is not None else ChannelKind.dm
+        return self.is_public or (not self.is_dm and kind not in (ChannelKind.dm, ChannelKind.group_dm))
+
 
 @dataclass(frozen=True, kw_only=True)
 class WindowStart:

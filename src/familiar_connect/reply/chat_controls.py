@@ -47,7 +47,7 @@ class ControlDoor:
 
     async def is_dm(self) -> bool:
         """Whether it is used where only the people of a conversation read."""
-        return self.guild_id is None and not (await self.place.scene()).is_public
+        return self.guild_id is None and not (await self.place.scene()).is_room
 
 
 @dataclass(frozen=True, kw_only=True)
