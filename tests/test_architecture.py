@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.config.wings import WINGS
 from tools import structure
 
 SRC = Path(__file__).parent.parent / "src"
@@ -47,6 +48,7 @@ LAYERS = (
     ("bot",),
     ("testing",),
     ("platforms",),
+    ("WINGS",),
     ("api",),
     ("extensions",),
     ("slash",),
@@ -67,6 +69,7 @@ LAYERS = (
 LEAF_NAMES = ("types", "protocols", "identity", "audience", "disclosure")
 LEAF_MODULES = (
     "config.rules",
+    "config.wings",
     "config.settings",
     "chat.place",
     "chat.scene",
@@ -86,8 +89,8 @@ FENCES: dict[str, tuple[str, ...]] = {
     "davey": ("platforms.discord",),
     "nacl": ("platforms.discord",),
     "av": ("platforms.discord.voice", "voice.stt"),
-    "aiohttp": ("platforms.discord", "platforms.twitch", "testing"),
-    "twitchAPI": ("platforms.twitch",),
+    "aiohttp": ("platforms.discord", "extensions.twitch", "testing"),
+    "twitchAPI": ("extensions.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),
     "jinja2": ("platforms.web",),
@@ -135,6 +138,8 @@ def structure_trees() -> dict[str, ast.Module]:
 def room(module: str) -> str:
     """The room *module* belongs to; every leaf shares one."""
     inner = module.removeprefix(f"{PACKAGE}.")
+    if any(f"{inner}.".startswith(f"extensions.{wing}.") for wing in WINGS):
+        return "WINGS"  # on the other side of the door
     leaf = inner in LEAF_MODULES or inner.split(".")[-1] in LEAF_NAMES
     return "LEAVES" if leaf else inner.split(".")[0]
 

@@ -71,7 +71,7 @@ LIBRARY_DOORS = frozenset(
         "memory/index/minilm.py",  # ONNX's session options
         "observe/ledger.py",  # SQLite's connection
         "platforms/discord/client.py",  # the Discord library's client, intents and routes
-        "platforms/twitch/account.py",  # the Twitch library's client
+        "extensions/twitch/account.py",  # the Twitch library's client
         "support/sqlite.py",  # SQLite's connection
         "support/re2_engine.py",  # RE2's options
     }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from familiar_connect.config.command import command_name
 from familiar_connect.config.consent import OwnerConsent
@@ -19,9 +17,9 @@ from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
-from familiar_connect.errors import ConfigError, MissingKeyError, SetupError
+from familiar_connect.errors import MissingKeyError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
-from familiar_connect.extensions.load import load_extensions
+from familiar_connect.extensions.load import load_extensions, load_wings
 from familiar_connect.extensions.models import create_models
 from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.extensions.speech import open_speech_access
@@ -30,14 +28,11 @@ from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.slots import create_llm_clients, key_name
 from familiar_connect.platforms.protocols import Platform
-from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
+from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_discord_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
 from familiar_connect.voice.stt.voice_messages import find_transcriber
-
-if TYPE_CHECKING:
-    from familiar_connect.platforms.twitch.account import Credentials
 
 
 def load_familiar(
@@ -126,26 +121,21 @@ def create_bot(
     home = home or FamiliarFolder(familiar.root).home.root
     secrets = secrets or Secrets(home)
     bot = Bot(familiar, [], {}, tell)
-    makers: dict[str, Callable[[Familiar, Secrets, Tell], Platform]] = {
-        "discord": partial(_discord, home=home, is_installed=is_installed),
-        "twitch": _twitch,
-    }
-    for name, make in makers.items():
-        reason = why_absent(name, familiar.config, familiar.root, home=home, secrets=secrets, is_installed=is_installed)
-        if reason is not None:
-            bot.absent[name] = reason
-        else:
-            bot.platforms.append(make(familiar, secrets, tell))
-    maker = PartMaker(root=familiar.root, config=familiar.config, secrets=secrets, clock=familiar.clock)
-    hosted, absent = create_platforms(load_extensions(home), maker, familiar, tell)
+    reason = why_discord_absent(familiar.root, home=home, secrets=secrets, is_installed=is_installed)
+    if reason is not None:
+        bot.absent["discord"] = reason
+    else:
+        bot.platforms.append(_discord(familiar, secrets, home=home, is_installed=is_installed))
+    maker = PartMaker(
+        root=familiar.root, config=familiar.config, secrets=secrets, clock=familiar.clock, is_installed=is_installed
+    )
+    hosted, absent = create_platforms([*load_wings(), *load_extensions(home)], maker, familiar, tell)
     bot.platforms += hosted
     bot.absent |= absent
     return bot
 
 
-def _discord(
-    familiar: Familiar, secrets: Secrets, tell: Tell, *, home: Path, is_installed: Callable[[str], bool]
-) -> Platform:
+def _discord(familiar: Familiar, secrets: Secrets, *, home: Path, is_installed: Callable[[str], bool]) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
     from familiar_connect.platforms.discord.voice.parts import make_voice_parts, why_no_voice
     from familiar_connect.voice.service_access import ServiceAccess
@@ -158,36 +148,6 @@ def _discord(
         api_url=secrets.get(DISCORD_ADDRESS),
         make_voice=partial(make_voice_parts, familiar, home) if missing is None else None,
         why_no_voice=missing,
-    )
-
-
-def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
-    from familiar_connect.platforms.twitch.adapter import TwitchPlatform  # a chat in the terminal loads none of it
-
-    speaker = _twitch_account(secrets, "TWITCH_")
-    assert speaker is not None
-
-    def keep(credentials: Credentials, token: str, refresh_token: str) -> None:
-        with contextlib.suppress(ConfigError, OSError):  # kept or not, the new token is in use
-            secrets.put(credentials.name, token)
-            secrets.put(credentials.name.replace("_TOKEN", "_REFRESH_TOKEN"), refresh_token)
-
-    streamer = _twitch_account(secrets, "TWITCH_BROADCASTER_")
-    return TwitchPlatform(familiar, speaker=speaker, broadcaster=streamer, keep=keep, tell=tell)
-
-
-def _twitch_account(secrets: Secrets, prefix: str) -> Credentials | None:
-    from familiar_connect.platforms.twitch.account import Credentials
-
-    client_id, token = secrets.get("TWITCH_CLIENT_ID"), secrets.get(f"{prefix}TOKEN")
-    if client_id is None or token is None:
-        return None
-    return Credentials(
-        client_id=client_id,
-        client_secret=secrets.get("TWITCH_CLIENT_SECRET"),
-        token=token,
-        name=f"{prefix}TOKEN",
-        refresh_token=secrets.get(f"{prefix}REFRESH_TOKEN"),
     )
 
 

@@ -17,6 +17,7 @@ from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
+from familiar_connect.config.wings import PLATFORM_TITLES
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.parts import VerbPart
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
-    "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
+    "run": ("run:run", f"Answer on every platform that is set up: {', '.join(PLATFORM_TITLES)}."),
     "discord": ("discord:discord", "Make the link that lets a bot of yours onto a Discord server."),
     "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
     "voice": ("voice:voice", "Talk by voice: microphone and speakers, or recordings."),

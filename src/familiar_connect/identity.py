@@ -23,9 +23,6 @@ LOCAL_PLATFORMS = frozenset({"terminal", "web"})
 """The operator's own doors: whoever is there was let in by the operator."""
 UNNAMED = "Friend"
 """What somebody at such a door is called who has given no name; an account's is none."""
-PUBLIC_PLATFORMS = frozenset({"twitch"})
-"""Platforms whose chats everybody can read."""
-
 
 _FAMILIAR_MARK = "familiar:"
 """Begins the user id of another familiar of this home."""
@@ -103,10 +100,6 @@ class Author:
     @classmethod
     def from_discord_member(cls, member: Any) -> Author:
         return cls(platform="discord", user_id=str(member.id), username=member.name, display_name=member.display_name)
-
-    @classmethod
-    def from_twitch(cls, *, user_id: str, user_login: str, user_name: str) -> Author:
-        return cls(platform="twitch", user_id=user_id, username=user_login, display_name=user_name)
 
 
 class Privacy(ABC):

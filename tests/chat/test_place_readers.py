@@ -58,7 +58,7 @@ GROUP = Scene(channel=ChannelContext("us", ChannelKind.group_dm), is_dm=True)
         (DM, replace(IN_DM, is_owner=True), OWNER),
         (DM, replace(IN_DM, speaker=None), OWNER),
         (GROUP, IN_DM, hidden_channel("discord", 7)),
-        (Scene(), PlaceFacts(platform="twitch", channel_id=44), EVERYONE),
+        (Scene(is_public=True), PlaceFacts(platform="twitch", channel_id=44), EVERYONE),
         (DM, PlaceFacts(platform="twitch", channel_id=45, speaker=WATCHER, is_dm=True), between(["twitch:5"])),
         (Scene(is_public=True), PlaceFacts(platform="elsewhere", channel_id=5), EVERYONE),
         (Scene(), PlaceFacts(platform="terminal", channel_id=1), OWNER),

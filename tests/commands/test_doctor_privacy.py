@@ -125,7 +125,7 @@ TOLD = {
     "llm.retry": "[llm]",
     "memory.index.fastembed": "`familiar memory reindex --fetch`",
     "platforms.discord": "DISCORD_BOT",
-    "platforms.twitch": "[twitch]",
+    "extensions.twitch": "[twitch]",
     "platforms.web.own_program": NOBODY,  # this program again
     "platforms.web.server": NOBODY,  # listens
     "support.bounded_process": NOBODY,  # this program's readers

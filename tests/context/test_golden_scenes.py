@@ -31,6 +31,8 @@ from familiar_connect.context.providers.scene.participants import ParticipantsPr
 from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
 from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
 from familiar_connect.context.render import RenderOptions
+from familiar_connect.extensions.host import PlatformHost, ReadBy
+from familiar_connect.extensions.twitch.place import WRITING_NOTE
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
@@ -134,7 +136,7 @@ STREAM = (
         reply_to=ReferencedMessage(message_id="1002", author=WREN, text="Welcome in, raiders!", is_self=True),
     ),
 )
-STREAM_SCENE = Scene(channel=ChannelContext("wren_reads", ChannelKind.text), platform="twitch", me=WREN)
+STREAM_SCENE = replace(PlatformHost.scene("wren_reads", read_by=ReadBy.everyone, writing_note=WRITING_NOTE), me=WREN)
 
 PLACES: dict[str, dict[str, Any]] = {
     "busy_channel": {

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from aiohttp import WSMsgType, web
 
-from familiar_connect.platforms.twitch.account import Addresses
+from familiar_connect.extensions.twitch.account import Addresses
 
 CLIENT_ID = "client-1"
 EVERYTHING = (

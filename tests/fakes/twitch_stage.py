@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.extensions.host import PlatformHost
+from familiar_connect.extensions.part_context import PartContext
+from familiar_connect.extensions.platforms import HostedPlatform
+from familiar_connect.extensions.twitch.account import Credentials
+from familiar_connect.extensions.twitch.adapter import TwitchPlatform
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer
-from familiar_connect.platforms.twitch.account import Credentials
-from familiar_connect.platforms.twitch.adapter import TwitchPlatform
 from familiar_connect.support.aio import cancel_and_wait
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 from tests.fakes.twitch_server import CLIENT_ID, Token, TwitchServer
@@ -34,7 +37,7 @@ class Stage:
     platform: TwitchPlatform
     task: asyncio.Task[None]
     told: list[str]
-    kept: list[tuple[str, str, str]]
+    kept: list[tuple[str, str]]
     ad_waits: list[float] = field(default_factory=list)
 
     def history(self) -> list[HistoryTurn]:
@@ -67,7 +70,7 @@ async def on_stage(
 ) -> AsyncIterator[Stage]:
     settings(home, text)
     told: list[str] = []
-    kept: list[tuple[str, str, str]] = []
+    kept: list[tuple[str, str]] = []
     waits: list[float] = []
     joined = asyncio.Queue[None]()
 
@@ -75,17 +78,23 @@ async def on_stage(
         waits.append(seconds)
 
     async with server, scripted_familiar(home, replies, subscribed=False) as house:
-        platform = TwitchPlatform(
+        host = PlatformHost(
             house.familiar,
+            "twitch",
+            PartContext(settings=house.familiar.config.wings.twitch, clock=house.familiar.clock, folder=home / "x"),
+            told.append,
+            keep=lambda name, value: kept.append((name, value)),
+            keeps_numbers=True,
+        )
+        platform = TwitchPlatform(
+            host,
             speaker=SPEAKER,
             broadcaster=broadcaster,
-            keep=lambda who, token, refresh: kept.append((who.name, token, refresh)),
-            tell=told.append,
             addresses=server.addresses,
             sleep=sleep,
             ready=lambda: joined.put_nowait(None),
         )
-        task = asyncio.create_task(platform.run())
+        task = asyncio.create_task(HostedPlatform(platform, host).run())
         waiting = asyncio.ensure_future(joined.get())
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=400)
         waiting.cancel()

@@ -101,3 +101,18 @@ def test_a_home_of_the_first_version_gets_the_table_and_its_turns_stay(tmp_path:
         assert [tuple(row) for row in history.database.read(rows)] == turns
         assert history.channel_keys.number_of(TEA) == FIRST_NUMBER + 1
         assert len(turns) == 6
+
+
+def test_a_platform_that_keeps_its_small_numbers_finds_what_was_stored_under_them(tmp_path: Path) -> None:
+    """A number that another platform, a chat or a door of ours has is none of its own."""
+    with closing(HistoryStore(tmp_path / "history.db")) as history:
+        for number, platform in ((500, "stream"), (600, "elsewhere")):
+            author = Author(platform, "5", "eve", "Eve")
+            history.append_turn(familiar_id="wren", channel_id=number, role="user", content="hello", author=author)
+        keys = history.channel_keys
+
+        assert keys.number_of(ChannelKey("stream", "500"), keeps_number=True) == 500
+        assert keys.key_of(500) == ChannelKey("stream", "500")
+        for taken in ("600", "1", str(10**12)):
+            assert keys.number_of(ChannelKey("stream", taken), keeps_number=True) > FIRST_NUMBER
+        assert keys.number_of(ChannelKey("telegram", "500"), keeps_number=True) > FIRST_NUMBER

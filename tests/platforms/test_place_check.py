@@ -14,13 +14,13 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.commands.answer_place import AnswerPlace
 from familiar_connect.errors import DeliveryError, NotSupported, SetupError
 from familiar_connect.extensions.testing.scripted_familiar import RecordedPlace
+from familiar_connect.extensions.twitch.place import TwitchPlace
 from familiar_connect.platforms.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.platforms.supervise import run_all
 from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace
-from familiar_connect.platforms.twitch.place import TwitchPlace
 from familiar_connect.platforms.web.place import WebPlace
-from familiar_connect.rehearsal.place import DiscordRehearsalPlace, RehearsalPlace, TwitchRehearsalPlace
+from familiar_connect.rehearsal.place import DiscordRehearsalPlace, RehearsalPlace, WingRehearsalPlace
 from familiar_connect.reply.chat_controls import ControlPlace
 from familiar_connect.reply.outbox import OutgoingReply
 from familiar_connect.voice.place import VoicePlace
@@ -38,7 +38,7 @@ OURS: tuple[type[Place], ...] = (
     RehearsalPlace,
     TerminalPlace,
     TwitchPlace,
-    TwitchRehearsalPlace,
+    WingRehearsalPlace,
     VoicePlace,
     WebPlace,
 )

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.extra_sizes import download, rounded, without
 from familiar_connect.config.extra_sizes import EXTRA_SIZES, PROGRAM_SIZE
-from familiar_connect.platforms.requirements import how_to_install
+from familiar_connect.config.extras import how_to_install
 from tools.environment import EXTRAS, LOCK, lock_of
 from tools.installer import FETCH_MB
 

@@ -177,7 +177,7 @@ def void(value: object) -> None:
 
 def _lead_to_twitch(addresses: dict[str, str]) -> None:
     """Have the program find our own Twitch where it looks for the real one."""
-    from familiar_connect.platforms.twitch.account import Addresses
+    from familiar_connect.extensions.twitch.account import Addresses
 
     defaults = Addresses.__init__.__kwdefaults__
     assert defaults is not None
@@ -210,8 +210,6 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def main() -> None:
-    import familiar_connect.platforms.discord.adapter
-    import familiar_connect.platforms.twitch.adapter  # noqa: F401 - loaded once for all lives
 
     load_program()
     labels = LabelPage()

@@ -16,7 +16,7 @@ from familiar_connect.audience import (
     whole_server,
 )
 from familiar_connect.chat.scene import ChannelKind, Scene
-from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS, Author
+from familiar_connect.identity import LOCAL_PLATFORMS, Author
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ def _audience(scene: Scene | None, facts: PlaceFacts) -> Audience:
             if scene is not None
             else hidden_channel(facts.platform, facts.channel_id, server)
         )
-    is_public = facts.platform in PUBLIC_PLATFORMS or (scene is not None and scene.is_public)
+    is_public = scene is not None and scene.is_public
     return EVERYONE if is_public else hidden_channel(facts.platform, facts.channel_id)
 
 

@@ -121,10 +121,16 @@ class Scene:
     """Hidden channels under the rules of some time, which let in everybody who can read here now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
-    platform: str | None = None
-    """The platform, where people write otherwise than elsewhere and the familiar is told so."""
+    writing_note: str | None = None
+    """How people write here, where that is not as elsewhere and the familiar is told so; {char} is the familiar."""
     listeners: tuple[Author, ...] = ()
     """In a voice channel: who is in it now, whether they speak or not."""
+
+    @property
+    def is_room(self) -> bool:
+        """Whether this is a channel that people come into, and not a conversation between some of them."""
+        kind = self.channel.kind if self.channel is not None else ChannelKind.dm
+        return self.is_public or (not self.is_dm and kind not in (ChannelKind.dm, ChannelKind.group_dm))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,6 +153,8 @@ class Sender:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedUser:
+    """Somebody whom the model may mention, under the names it knows them by."""
+
     target_id: str
     display_label: str
     aliases: tuple[str, ...] = ()

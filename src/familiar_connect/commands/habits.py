@@ -8,8 +8,11 @@ from pathlib import Path
 
 import click
 
+from familiar_connect.config.wings import PLATFORM_TITLES
+
 _A_FOLDER = "A familiar is a folder, and `familiar list` says where: delete it to be rid of the familiar."
 _FETCH = "`familiar model get NAME` fetches a model."
+_PAGE_OR_RUN = f"`familiar web` is the page in your browser, `familiar run` is for {' and '.join(PLATFORM_TITLES)}."
 _TALK = "`familiar chat` talks with a familiar."
 VERB_HABITS = {
     "card": "`familiar init --from-card FILE` makes a familiar of a card.",
@@ -24,8 +27,8 @@ VERB_HABITS = {
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
-    "serve": "`familiar web` is the page in your browser, `familiar run` is for Discord and Twitch.",
-    "server": "`familiar web` is the page in your browser, `familiar run` is for Discord and Twitch.",
+    "serve": _PAGE_OR_RUN,
+    "server": _PAGE_OR_RUN,
     "settings": "`familiar config show` shows them.",
     "show": "`familiar inspect` shows the last prompt, `familiar memory show FILE` a file of memory.",
     "status": "`familiar doctor` looks at everything.",
@@ -125,7 +128,9 @@ def _explain_words(ctx: click.Context, words: str) -> str | None:
     if verb == "chat" and len(words) <= _SHOWN_WORDS:
         return f"chat takes no words: `familiar ask {shlex.quote(words)}` says them and prints the reply"
     if verb == "run" and _MODEL.fullmatch(words):
-        return f"`familiar run` is for Discord and Twitch; `familiar chat -m {words}` talks through a model"
+        return (
+            f"`familiar run` is for {' and '.join(PLATFORM_TITLES)}; `familiar chat -m {words}` talks through a model"
+        )
     return None
 
 

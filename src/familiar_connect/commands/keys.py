@@ -13,17 +13,18 @@ from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.name_completion import complete_keys
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
+from familiar_connect.config.wings import WINGS
 from familiar_connect.errors import ConfigError
 
 SHORT_NAMES = {
     "openrouter": "OPENROUTER_API_KEY",
     "discord": "DISCORD_BOT",
-    "twitch": "TWITCH_TOKEN",
     "azure": "AZURE_SPEECH_KEY",
     "cartesia": "CARTESIA_API_KEY",
     "deepgram": "DEEPGRAM_API_KEY",
     "gemini": "GEMINI_API_KEY",
     "openai": "OPENAI_API_KEY",
+    **{name: token for name in WINGS if (token := f"{name.upper()}_TOKEN") in ENVIRONMENT},
 }
 """What people call the service instead of the variable."""
 NOT_KEYS = (HOME_VARIABLE, FAMILIAR_VARIABLE)

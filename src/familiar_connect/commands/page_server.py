@@ -45,7 +45,7 @@ class WebOptions:
 
 def require_web_packages() -> None:
     """A sentence where the packages of the page are not installed."""
-    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.config.extras import how_to_install
 
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
         raise SetupError(f"the page: {how_to_install('web')}")

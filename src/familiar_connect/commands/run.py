@@ -38,6 +38,7 @@ from familiar_connect.commands.page_server import (
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.wings import PLATFORM_WINGS
 from familiar_connect.errors import SetupError
 from familiar_connect.support.sign_of_life import show_life
 
@@ -52,9 +53,10 @@ FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
 SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
-EPILOG = """\b
+_WITH = ", ".join(("Discord with DISCORD_BOT", *(f"{name.title()} with [{name}] channel" for name in PLATFORM_WINGS)))
+EPILOG = f"""\b
 Examples:
-  familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
+  familiar run                            {_WITH}
   familiar run --familiar mira
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
   familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
@@ -262,7 +264,7 @@ def require_discord() -> None:
     """A sentence where the Discord library is not installed."""
     from importlib.util import find_spec
 
-    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.config.extras import how_to_install
 
     if find_spec("discord") is None:
         raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")

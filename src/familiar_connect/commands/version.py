@@ -19,7 +19,6 @@ LIBRARIES = (
     "splintr-rs",
     "google-re2",
     "py-cord",
-    "twitchAPI",
 )
 ABSENT = "not installed"
 
@@ -32,7 +31,7 @@ def say_version(home: Path | None) -> None:
         "program": f"{_short(Path(__file__).parent.parent)}{_commit()}",
         "started": " ".join(_short(Path(word)) if "/" in word else word for word in _started_as()),
         "home": _short(_home(home)) if _home(home) else "(cannot be told)",
-        "packages": ", ".join(f"{name} {_version_of(name)}" for name in LIBRARIES),
+        "packages": ", ".join(f"{name} {_version_of(name)}" for name in (*LIBRARIES, *_wing_libraries())),
     }
     width = max(map(len, facts))
     say(f"familiar, version {__version__}")
@@ -54,6 +53,14 @@ def _home(flag: Path | None) -> Path | None:
         return find_home(flag)
     except FamiliarError:
         return None
+
+
+def _wing_libraries() -> list[str]:
+    """The packages that the wings of the program use, by the extras that bring them."""
+    from familiar_connect.config.command import packages_of
+    from familiar_connect.config.wings import WINGS
+
+    return [name for wing in WINGS for name in packages_of(wing)]
 
 
 def _version_of(distribution: str) -> str:

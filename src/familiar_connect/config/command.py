@@ -35,8 +35,8 @@ VERBS_OF_A_FAMILIAR = frozenset(
     }
 )
 """Those that take `--familiar`, with all that stands below them."""
-VERBS_OF_EXTRA = {"discord": ("run",), "twitch": ("run",), "voice": ("voice", "run"), "web": ("web",)}
-"""The verbs that use the packages of an extra; whoever typed another is told of the first."""
+VERBS_OF_EXTRA = {"voice": ("voice", "run"), "web": ("web",)}
+"""The verbs that use the packages of an extra, where not `run` alone; whoever typed another is told of the first."""
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
 _WHOLE_HINT = re.compile(rf"`{NAME} (?P<verb>[a-z]+)\b(?P<words>[^`\n]*)`")
@@ -117,7 +117,7 @@ def command_with_extra(extra: str, words: list[str] | None = None) -> str | None
     None where no launcher lies beside us.
     """
     words = sys.argv[1:] if words is None else words
-    verbs = VERBS_OF_EXTRA[extra]
+    verbs = VERBS_OF_EXTRA.get(extra, ("run",))
     if not set(verbs) & set(words):
         words = [*(["--home", _options.home] if _options.home is not None else []), verbs[0]]
     if not has_launcher():
@@ -144,6 +144,11 @@ def command_to_add(packages: Sequence[str]) -> str:
     if find_spec("pip") is None:
         return f"uv pip install --python {python} {needs}"
     return f"{python} -m pip install {needs}"
+
+
+def packages_of(extra: str) -> list[str]:
+    """The packages of *extra* by their names alone."""
+    return [re.split(r"[^A-Za-z0-9._-]", row, maxsplit=1)[0] for row in _requirements_of(extra)]
 
 
 def _requirements_of(extra: str) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from familiar_connect.config.rules import (
-    FLAG,
-    TEXT_OR_NONE,
     TEXTS,
     InvalidValue,
     Rule,
@@ -25,19 +23,6 @@ def _user_ids(value: object) -> list[str]:
 
 
 USER_IDS = Rule('a list of Discord user ids in quotes, such as ["123456789012345678"]', _user_ids)
-
-
-TWITCH_EVENT_NAMES = ("follow", "subscription", "gift", "resubscription", "cheer", "raid", "reward")
-
-
-def _twitch_events(value: object) -> list[str]:
-    names = TEXTS.read(value)
-    if not set(names) <= set(TWITCH_EVENT_NAMES):
-        raise InvalidValue
-    return names
-
-
-TWITCH_EVENTS = Rule(f"a list of any of {', '.join(TWITCH_EVENT_NAMES)}, in quotes", _twitch_events)
 
 
 @dataclass(frozen=True)
@@ -83,29 +68,4 @@ class DiscordConfig:
         "people",
         choice_rule("off", "people", "all"),
         "Webhooks heard as people: none, those an application posts for somebody (PluralKit, bridges), or all.",
-    )
-
-
-@dataclass(frozen=True)
-class TwitchConfig:
-    """Which channel of Twitch the familiar is in, and what it is told there besides the chat."""
-
-    channel: str | None = setting(
-        None,
-        TEXT_OR_NONE,
-        "Login name of the channel whose chat `familiar run` joins.",
-        example='"a_streamer"',
-    )
-    subscriptions_enabled: bool = setting(True, FLAG, "Whether it is told of subscriptions, gifts and resubscriptions.")
-    cheers_enabled: bool = setting(True, FLAG, "Whether it is told of cheers.")
-    follows_enabled: bool = setting(True, FLAG, "Whether it is told of new followers.")
-    raids_enabled: bool = setting(True, FLAG, "Whether it is told of raids.")
-    ads_enabled: bool = setting(True, FLAG, "Whether it is told when ads begin and end.")
-    ads_immediate: bool = setting(True, FLAG, "Whether it speaks up at once when they do.")
-    redemption_names: list[str] = setting([], TEXTS, "Rewards whose redemption it is told of, by their titles.")
-    immediate_events: list[str] = setting(
-        [],
-        TWITCH_EVENTS,
-        "Events it answers at once, whoever else is talking; of the others it decides as of any message.",
-        example='["raid", "reward"]',
     )

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.wings import wing_secrets
 from familiar_connect.errors import ConfigError, HomeError
 
 HOME_VARIABLE = "FAMILIAR_HOME"
@@ -29,12 +30,7 @@ ENVIRONMENT: dict[str, str] = {
         "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`. One that is not on "
         "this machine counts only in `secrets.env` and with `https://`."
     ),
-    "TWITCH_CLIENT_ID": "Client id of your application at Twitch.",
-    "TWITCH_CLIENT_SECRET": "Its secret, where it has one; needed to renew tokens then.",
-    "TWITCH_TOKEN": "Token of the account that speaks on Twitch.",
-    "TWITCH_REFRESH_TOKEN": "Renews `TWITCH_TOKEN` when it runs out.",
-    "TWITCH_BROADCASTER_TOKEN": "Token of the streamer, where another account speaks: lets it be told of events.",
-    "TWITCH_BROADCASTER_REFRESH_TOKEN": "Renews `TWITCH_BROADCASTER_TOKEN`.",
+    **wing_secrets(),
     "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
     "DEEPGRAM_API_KEY": "Key for Deepgram's transcription.",
     "DEEPGRAM_MODEL": "Deepgram model.",

@@ -10,6 +10,7 @@ from enum import Enum
 from familiar_connect.audience import parse_share_target
 from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, InvalidValue, Rule, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import setting
+from familiar_connect.config.wings import PLATFORM_WINGS
 
 
 class ChannelMode(Enum):
@@ -176,7 +177,7 @@ class PlaceSettings:
     )
     shares_with: tuple[str, ...] = setting(
         (),
-        Rule('a list of places, such as ["channel:42", "server:7", "twitch"]', _share_targets),
+        Rule(f'a list of places, such as ["channel:42", "server:7", "{PLATFORM_WINGS[0]}"]', _share_targets),
         "Where what is said here may be told as well: channels, servers or whole platforms.",
         example='["server:7"]',
     )

@@ -7,28 +7,23 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from familiar_connect.config.character import CharacterConfig
-from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.secrets import Secrets
-from familiar_connect.config.settings import fill_fields, keys_of
-from familiar_connect.config.toml import check_document
 from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import Extension, ExtensionPart, ProcessorPart, ToolPart
+from familiar_connect.extensions.setup import IsInstalled, PartSetup, is_installed
 from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread
 from familiar_connect.llm.types import ToolSpec
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.types import Outcome, Refusal, Status, Tool
 from familiar_connect.wiring.added_parts import AddedParts, AddedStep, AddedTool
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 logger = logging.getLogger(__name__)
 
@@ -37,21 +32,6 @@ MAX_CONTRIBUTIONS = 64
 TOOL_LIMIT_S = 30.0
 
 T = TypeVar("T")
-
-
-def read_part_settings(
-    part: ExtensionPart, extension: Extension, config: CharacterConfig, file: Path
-) -> DataclassInstance | None:
-    """The settings of *part* from the section named after its extension; a `ConfigError` names the key and the fix."""
-    if part.settings is None:
-        return None
-    keys = [key for each in extension.parts if each.settings is not None for key in keys_of(each.settings)]
-    known = [replace(key, name=f"{extension.name}.{key.name}") for key in keys]
-    table = config.extension_tables.get(extension.name, {})
-    values = check_document({extension.name: table}, known, file)
-    own = {key.name: key.field for key in keys_of(part.settings)}
-    given = {own[".".join(path[1:])]: value for path, value in values.items() if ".".join(path[1:]) in own}
-    return fill_fields(part.settings(), given)
 
 
 @dataclass(kw_only=True)
@@ -64,23 +44,24 @@ class PartMaker:
     clock: Clock
     troubles: list[str] = field(default_factory=list)
 
-    def context_for(self, part: ExtensionPart, extension: Extension) -> PartContext:
-        """What *part* is given: its own settings, the secrets it named, and nothing else of the owner's."""
-        folder = FamiliarFolder(self.root)
-        named = {name: self.secrets.get(name) for name in part.secrets}
-        return PartContext(
-            settings=read_part_settings(part, extension, self.config, folder.settings_file),
-            secrets={name: value for name, value in named.items() if value is not None},
+    is_installed: IsInstalled = is_installed
+
+    @property
+    def setup(self) -> PartSetup:
+        """What the owner's files say of a part."""
+        return PartSetup(
+            root=self.root,
+            config=self.config,
+            secrets=self.secrets,
             clock=self.clock,
-            folder=folder.extension_data(extension.name),
-            familiar_id=self.root.name,
+            is_installed=self.is_installed,
         )
 
     def make(self, part: ExtensionPart, extension: Extension, create: Callable[[PartContext], T]) -> T | None:
         """What *create* gives for *part*; None where the owner has still something to do, or it failed."""
-        context = self.context_for(part, extension)
+        context = self.setup.context_for(part, extension)
         try:
-            reason = part.why_not_set_up(context) if part.why_not_set_up is not None else None
+            reason = self.setup.why_absent(part, extension)
             if reason is None:
                 return create(context)
         except Exception as error:  # isolation: a part that cannot be made costs itself
@@ -141,9 +122,9 @@ def check_parts(loaded: Sequence[LoadedExtension], maker: PartMaker) -> Iterator
 
 def _check_part(part: ExtensionPart, extension: Extension, maker: PartMaker) -> str:
     """What is wrong with *part*; empty where nothing is."""
-    context = maker.context_for(part, extension)
+    context = maker.setup.context_for(part, extension)
     try:
-        looks = [look(context) for look in (part.why_not_set_up, part.check) if look is not None]
+        looks = [maker.setup.why_absent(part, extension), part.check(context) if part.check is not None else None]
     except Exception as error:  # isolation: a check that fails is a finding
         return f"its check failed: {type(error).__name__}: {error}"
     return "; ".join(trouble for trouble in looks if trouble)

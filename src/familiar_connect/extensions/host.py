@@ -6,16 +6,21 @@ Channels have the names that the platform has for them; the numbers that everyth
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import Any
 
+from familiar_connect.chat.message_parts import ReferencedMessage
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.errors import DeliveryError
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.errors import ConfigError, DeliveryError
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
@@ -27,9 +32,6 @@ from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 
 logger = logging.getLogger(__name__)
-
-ANSWER_LATE_S = 900.0
-"""How long ago a question may have been asked that is still answered after the program died."""
 
 FindChannel = Callable[[str], Awaitable[Place | None]]
 """The channel of that name as a place; None while it cannot be reached."""
@@ -49,9 +51,20 @@ class ReadBy(Enum):
 class PlatformHost:
     """What a platform may do with the familiar it answers for."""
 
-    def __init__(self, familiar: Familiar, platform: str, part: PartContext, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        familiar: Familiar,
+        platform: str,
+        part: PartContext,
+        tell: Callable[[str], None],
+        *,
+        keep: Callable[[str, str], None] = lambda name, value: None,
+        keeps_numbers: bool = False,
+    ) -> None:
         self._familiar = familiar
         self._tell = tell
+        self._keep = keep
+        self._keeps_numbers = keeps_numbers
         self._background = BackgroundTasks(platform)
         familiar.intake.hear_every_dm_of(platform)
         self.platform = platform
@@ -66,14 +79,22 @@ class PlatformHost:
         return self._familiar.name
 
     @property
+    def familiar_id(self) -> str:
+        """What the familiar's folder is called: one short word."""
+        return self._familiar.id
+
+    @property
     def clock(self) -> Clock:
         return self._familiar.clock
 
     # Hearing
 
-    def author(self, user_id: str, name: str) -> Author:
-        """Somebody on this platform. The id is what they are known by for good; the name is what people see."""
-        return Author(self.platform, user_id, name, name)
+    def author(self, user_id: str, name: str, *, username: str | None = None) -> Author:
+        """Somebody on this platform. The id is what they are known by for good; the name is what people see.
+
+        *username* is what they log in with, where that is another one.
+        """
+        return Author(self.platform, user_id, username or name, name)
 
     async def hear(
         self,
@@ -88,11 +109,16 @@ class PlatformHost:
         is_dm: bool = False,
         is_bot: bool = False,
         is_self: bool = False,
+        is_reply_to_us: bool = False,
+        reply_to: ReferencedMessage | None = None,
+        wants_answer: bool = False,
+        channel_name: str | None = None,
     ) -> None:
         """Somebody said *text*: it is stored before anything else happens, and answered at *place* if it should be.
 
         In a channel it is heard after `join`; whose direct messages are heard is for the platform to decide. The same
-        *message_id* twice is stored once.
+        *message_id* twice is stored once. What *wants_answer* is answered whoever else is talking; *channel_name* is
+        what people call the channel, where its id says nothing to them.
         """
         message = InboundMessage(
             platform=self.platform,
@@ -105,24 +131,47 @@ class PlatformHost:
             is_dm=is_dm,
             is_bot=is_bot or is_self,
             is_self=is_self,
-            channel_name=channel,
+            is_reply_to_us=is_reply_to_us,
+            reply_to=reply_to,
+            wants_answer=wants_answer,
+            channel_name=channel_name or channel,
         )
-        heard = await self._familiar.intake.receive(message, place)
+        heard = await self._receive(message, place)
         logger.debug("heard", extra={"channel_id": message.channel_id, "outcome": heard.value})
+
+    async def _receive(self, message: InboundMessage, place: Place) -> IntakeResult:
+        return await self._familiar.intake.receive(message, place)
 
     async def withdraw(self, channel: str, message_ids: Collection[str]) -> None:
         """The messages were deleted: nothing of them is told again."""
         await self._familiar.reply_path.message_edits.on_delete(await self._number(channel), message_ids)
+
+    async def withdraw_since(
+        self, channel: str, since: datetime, *, of: Author | None = None, ours: bool = False
+    ) -> None:
+        """All that was said since then was deleted, or all that *of* said; what the familiar said too where *ours*."""
+        await self._familiar.reply_path.message_edits.on_purge(
+            await self._number(channel), since=since, of=of, ours=ours
+        )
 
     async def recent(self, channel: str, limit: int) -> Sequence[InboundMessage]:
         """What was last said in a channel, for networks that cannot be asked; what `Place.recent` may give."""
         store, number = self._familiar.history_store, await self._number(channel)
         return await StoredMessages(store, self._familiar.id, number, platform=self.platform).recent(limit)
 
+    @staticmethod
     def scene(
-        self, channel: str, *, read_by: ReadBy, people: Collection[Author] = (), topic: str | None = None
+        channel: str,
+        *,
+        read_by: ReadBy,
+        people: Collection[Author] = (),
+        topic: str | None = None,
+        writing_note: str | None = None,
     ) -> Scene:
-        """Where this is, who is here and who can read it; what `Place.scene` gives."""
+        """Where this is, who is here and who can read it; what `Place.scene` gives.
+
+        *writing_note* tells the model how people write here, where that is not as elsewhere; {char} is the familiar.
+        """
         is_dm = read_by is ReadBy.people
         kind = ChannelKind.dm if is_dm else ChannelKind.text
         return Scene(
@@ -132,6 +181,7 @@ class PlatformHost:
             is_dm=is_dm,
             is_public=read_by is ReadBy.everyone,
             reader_keys=frozenset(each.canonical_key for each in people) if is_dm else frozenset(),
+            writing_note=writing_note,
         )
 
     # Answering
@@ -161,7 +211,8 @@ class PlatformHost:
             logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
             return
         now = familiar.clock.now()
-        await familiar.intake.answer_owed(number, place, within_s=ANSWER_LATE_S, now=now, is_dm=is_dm)
+        within_s = familiar.reply_path.outbox.fresh_s
+        await familiar.intake.answer_owed(number, place, within_s=within_s, now=now, is_dm=is_dm)
 
     @contextmanager
     def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
@@ -182,20 +233,29 @@ class PlatformHost:
             yield
 
     async def use_command(
-        self, channel: str, author: Author, line: str, place: Place, *, may_manage: bool = False
+        self,
+        channel: str,
+        author: Author,
+        line: str,
+        place: Place,
+        *,
+        may_manage: bool = False,
+        is_operator: bool = False,
     ) -> str | None:
-        """Use the slash command in *line*, such as "help" or "remind tomorrow tea"; None: there is no such one."""
+        """Use the slash command in *line*, such as "help" or "remind tomorrow tea"; None: there is no such one.
+
+        *is_operator*: they may also use what only the owner may, because the network gave them charge of the place.
+        """
         name, _, words = line.strip().removeprefix("/").partition(" ")
         wanted = find_command(name.lower(), self._familiar)
         if wanted is None:
             return None
-        is_operator = self._familiar.owner.is_owner(author)
         scene = await place.scene()
         context = SlashContext(
             place=SlashPlace(channel=scene.channel or ChannelContext(channel, ChannelKind.text), scene=scene),
             channel_id=await self._number(channel),
             author=author,
-            is_operator=is_operator,
+            is_operator=is_operator or self._familiar.owner.is_owner(author),
             may_manage=may_manage,
             may_control=may_manage,
             controls_section=self.platform if hasattr(self.settings, "controls") else None,
@@ -212,7 +272,18 @@ class PlatformHost:
 
     def tell_owner(self, sentence: str) -> None:
         """Say something where the program runs, such as what the owner has to mend."""
-        self._tell(f"{self.platform}: {sentence}")
+        is_named = self.platform in re.split(r"\W+", sentence.casefold())
+        self._tell(sentence if is_named else f"{self.platform}: {sentence}")
+
+    def wrong_setting(self, key: str, says: str) -> ConfigError:
+        """What to raise where the network shows that a setting is wrong; it names the file, the section and the key."""
+        file = FamiliarFolder(self._familiar.root).settings_file
+        return ConfigError(f"{file}: [{self.platform}] {key}: {says}")
+
+    async def keep_secret(self, name: str, value: str) -> None:
+        """Keep a secret that the network has renewed. One that cannot be kept is lost with the program's end."""
+        with suppress(ConfigError, OSError):
+            await off_loop(self._keep, name, value)
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
         """Do *work* beside; it is ended together with the platform, and a failure is logged."""
@@ -234,4 +305,5 @@ class PlatformHost:
 
     async def _number(self, channel: str) -> int:
         keys = self._familiar.history_store.channel_keys
-        return await off_loop(keys.number_of, ChannelKey(self.platform, channel))
+        key = ChannelKey(self.platform, channel)
+        return await off_loop(partial(keys.number_of, key, keeps_number=self._keeps_numbers))

@@ -7,10 +7,12 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
+from familiar_connect import __version__
+from familiar_connect.config.command import PACKAGE
 from familiar_connect.config.extension_list import (
     MAX_EXTENSIONS,
     AllowedExtension,
@@ -19,6 +21,7 @@ from familiar_connect.config.extension_list import (
     find_extensions,
 )
 from familiar_connect.config.settings import keys_of
+from familiar_connect.config.wings import WINGS, wing_target
 from familiar_connect.extensions.parts import Extension
 
 logger = logging.getLogger(__name__)
@@ -58,6 +61,24 @@ def load_extensions(
         if each.trouble:
             logger.warning("extension left out", extra={"extension": each.name, "reason": each.trouble})
     return loaded
+
+
+def load_wings() -> list[LoadedExtension]:
+    """The extensions that come with the program, in their order; nobody need allow them. A faulty one costs itself."""
+    return [_load_wing(each) for each in find_wings()]
+
+
+def find_wings() -> list[FoundExtension]:
+    """Those extensions as an entry point would name them."""
+    return [FoundExtension(name=name, target=wing_target(name), package=PACKAGE, version=__version__) for name in WINGS]
+
+
+@cache
+def _load_wing(found: FoundExtension) -> LoadedExtension:
+    try:
+        return LoadedExtension(name=found.name, extension=load_extension(found))
+    except ExtensionFault as fault:
+        return LoadedExtension(name=found.name, trouble=str(fault))
 
 
 @lru_cache(maxsize=MAX_EXTENSIONS)

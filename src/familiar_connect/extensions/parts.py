@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
-from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.tools.types import Tool
 
 if TYPE_CHECKING:
     import click
     from _typeshed import DataclassInstance
 
     from familiar_connect.chat.place import Place
+    from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.imported import ImportedLine, ImportedText
+    from familiar_connect.extensions.part_context import PartContext
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
+    from familiar_connect.tools.types import Tool
     from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
 
 EVERY_MODE = frozenset(ChannelMode)
@@ -34,10 +34,20 @@ class ExtensionPart:
     """A frozen dataclass of `setting(…)` fields: the keys of the section named after the extension."""
     secrets: tuple[str, ...] = ()
     """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
+    required: tuple[str, ...] = ()
+    """Settings and secrets without which it does nothing; the sentence on those that are missing is ours."""
+    library: str = ""
+    """A module that an extra brings and that it cannot do without."""
+    hosts: tuple[str, ...] = ()
+    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org."""
     why_not_set_up: Callable[[PartContext], str | None] | None = None
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
     """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+
+
+PostLine = Callable[[str], Awaitable[None]]
+"""Shows one message in a place that is rehearsed."""
 
 
 class ExtensionPlatform(Protocol):
@@ -56,6 +66,10 @@ class PlatformPart(ExtensionPart):
     """A network that people talk on. It has the name of its extension."""
 
     create: Callable[[PlatformHost], ExtensionPlatform]
+    keeps_numbers: bool = False
+    """Its channels are whole numbers, and `channels/NUMBER.toml` is named after the network's own."""
+    rehearse: Callable[[str, PostLine], Place] | None = None
+    """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from familiar_connect.chat.place import Place
+from familiar_connect.config.secrets import Secrets
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
@@ -41,7 +42,8 @@ def create_platforms(
     absent: dict[str, str] = {}
     for extension in (each.extension for each in loaded if each.extension is not None):
         for part in extension.platforms:
-            made = maker.make(part, extension, partial(_create, part, extension.name, familiar, tell))
+            create = partial(_create, part, extension.name, familiar, tell, maker.secrets)
+            made = maker.make(part, extension, create)
             if made is not None:
                 platforms.append(made)
             else:
@@ -50,9 +52,19 @@ def create_platforms(
 
 
 def _create(
-    part: PlatformPart, name: str, familiar: Familiar, tell: Callable[[str], None], context: PartContext
+    part: PlatformPart,
+    name: str,
+    familiar: Familiar,
+    tell: Callable[[str], None],
+    secrets: Secrets,
+    context: PartContext,
 ) -> HostedPlatform:
-    host = PlatformHost(familiar, name, context, tell)
+    def keep(secret: str, value: str) -> None:
+        if secret not in part.secrets:
+            raise ExtensionFault(f"it may not keep the secret {secret}, which it does not name")
+        secrets.put(secret, value)
+
+    host = PlatformHost(familiar, name, context, tell, keep=keep, keeps_numbers=part.keeps_numbers)
     made = part.create(host)
     lacking = [each for each in ("places", "run") if not hasattr(made, each)]
     if lacking:

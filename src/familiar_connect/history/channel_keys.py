@@ -1,8 +1,9 @@
 """ChannelKeyRows: the number of each channel that its platform knows by a text.
 
 Everything that is kept by channel goes by a number. A platform whose channels have names is given one for each name,
-once and for good; a number as large as Discord's stays what it is. The numbers given lie above those of chats and below
-every one of Discord's, so that none is ever meant twice.
+once and for good; a number as large as Discord's stays what it is, and so does a small one on a platform that says that
+it keeps them. The numbers given lie above those of chats and below every one of Discord's, so that none is ever meant
+twice.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from familiar_connect.support.sqlite import Database
 FIRST_NUMBER, LAST_NUMBER = 10**16, 2 * 10**16
 """Discord counts from 2015 on and would have given these in its first weeks, before anybody was there."""
 MAX_NUMBER = 2**63 - 1
+FIRST_SMALL, LAST_SMALL = 100, 10**12
+"""Small numbers that a platform may keep: above those of our own doors and below those of chats."""
 MAX_KEPT = 5_000
 MAX_ID_CHARS = 255
 
@@ -40,8 +43,11 @@ class ChannelKeyRows:
         self._database = database
         self._kept: LruCache[ChannelKey, int] = LruCache(MAX_KEPT)
 
-    def number_of(self, key: ChannelKey) -> int:
-        """The number that all of the channel's data goes by; a channel that has none yet is given one."""
+    def number_of(self, key: ChannelKey, *, keeps_number: bool = False) -> int:
+        """The number that all of the channel's data goes by; a channel that has none yet is given one.
+
+        Where the platform *keeps_number*, a small number is its own, unless something of another platform has it.
+        """
         if not (key.platform and 0 < len(key.id) <= MAX_ID_CHARS):
             raise HistoryError(f"a channel is called by at least one and at most {MAX_ID_CHARS} characters")
         kept = self._kept.get(key)
@@ -50,7 +56,7 @@ class ChannelKeyRows:
         with self._database.transaction() as connection:
             number = self._find(key)
             if number is None:
-                self._insert(connection, key)
+                self._insert(connection, key, keeps_number=keeps_number)
                 number = self._find(key)
         assert number is not None
         self._kept.put(key, number)
@@ -70,10 +76,19 @@ class ChannelKeyRows:
         rows = self._database.read("SELECT number FROM channel_keys WHERE platform = ? AND id = ?", key)
         return int(rows[0][0]) if rows else None
 
-    def _insert(self, connection: sqlite3.Connection, key: ChannelKey) -> None:
+    def _insert(self, connection: sqlite3.Connection, key: ChannelKey, *, keeps_number: bool) -> None:
         own = int(key.id) if key.id.isascii() and key.id.isdigit() and not key.id.startswith("0") else 0
-        is_free = LAST_NUMBER <= own <= MAX_NUMBER and self.key_of(own) is None
+        is_large = LAST_NUMBER <= own <= MAX_NUMBER
+        is_kept = keeps_number and FIRST_SMALL <= own < LAST_SMALL and not self._is_used_elsewhere(own, key.platform)
+        is_free = (is_large or is_kept) and self.key_of(own) is None
         connection.execute(
             f"INSERT INTO channel_keys (platform, id, number) VALUES (?, ?, {'?' if is_free else _NEXT})",
             (*key, own) if is_free else key,
         )
+
+    def _is_used_elsewhere(self, number: int, platform: str) -> bool:
+        """Whether somebody on another platform spoke in a channel of that number."""
+        rows = self._database.read(
+            "SELECT 1 FROM turns WHERE channel_id = ? AND author_platform <> ? LIMIT 1", (number, platform)
+        )
+        return bool(rows)

@@ -19,7 +19,7 @@ from familiar_connect.history.orders.channel_marks import MARK_TABLES
 from familiar_connect.history.pending_speech import SPEECH_TABLE
 from familiar_connect.history.turn_views import add_turn_views
 from familiar_connect.history.withdrawal.tables import add_withdrawals, add_withdrawn_views
-from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.sqlite import Migration
 
 LEGACY_PLATFORM = "legacy-discord"
@@ -431,6 +431,10 @@ _REMINDERS = (
 )
 
 
+PUBLIC_BEFORE = frozenset({"twitch"})
+"""Platforms of older homes whose chats everybody could read, though their rows do not say so."""
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -442,7 +446,7 @@ def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> A
         return whole_server(min(platforms, default="discord"), guild_id)
     if not people or platforms & LOCAL_PLATFORMS:
         return OWNER
-    if platforms <= PUBLIC_PLATFORMS:
+    if platforms <= PUBLIC_BEFORE:
         return EVERYONE
     return between(f"{platform}:{user_id}" for platform, user_id in people)
 

@@ -48,7 +48,7 @@ def is_dm(request: ContextRequest) -> bool:
 def server_path(request: ContextRequest) -> str | None:
     """The file of the server, or of the direct message, that *request* comes from.
 
-    A channel that belongs to no server, as on Twitch, is one by itself.
+    A channel that belongs to no server, as on many platforms, is one by itself.
     """
     scene = request.scene
     someone = (scene.me if scene is not None else None) or request.author

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
+from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget, TextMarks
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
+from familiar_connect.config.wings import PLATFORM_WINGS
+from familiar_connect.errors import SetupError
+from familiar_connect.extensions.load import load_wings
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.channel_readers import ChannelReaders
 from familiar_connect.platforms.discord.marks import DiscordMarks
-from familiar_connect.platforms.twitch.place import TwitchMarks
 from familiar_connect.rehearsal.models import TURN
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import one_line, printable
+from familiar_connect.support.text import printable
 
-LIMITS = {"discord": 2000, "twitch": 500, "terminal": 100_000}
+LIMITS = {"discord": 2000, "terminal": 100_000}
 """Characters of one message."""
 MAX_SPEAKERS = 30
 
@@ -97,12 +99,12 @@ class RehearsalPlace(Place):
     async def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
         """The scene of a direct message, or of a platform that shows little."""
         world, key = self._world, self._setup.key
-        scene = Scene(
+        scene = replace(
+            await self._plain_scene(),
             channel=here,
             participants=speakers or self._listeners(),
             me=self._me,
             own_name=self._me.label,
-            platform="twitch" if self._setup.platform == "twitch" else None,
         )
         people = world.members_of(key)
         if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
@@ -110,6 +112,10 @@ class RehearsalPlace(Place):
         channel = world.view.people_of(key, people)
         seen = await self._readers.look(replace(scene, is_dm=True), channel, world.view)
         return replace(seen, reader_keys=frozenset(world.author(person, key).canonical_key for person in people))
+
+    async def _plain_scene(self) -> Scene:
+        """What the platform itself says of every place."""
+        return Scene()
 
     @property
     def channel_context(self) -> ChannelContext:
@@ -159,28 +165,46 @@ class DiscordRehearsalPlace(RehearsalPlace):
         return text
 
 
-class TwitchRehearsalPlace(RehearsalPlace):
-    """A chat of Twitch: one line at a time."""
+class WingRehearsalPlace(RehearsalPlace):
+    """A place of a platform that comes as an extension: its own place posts, and what it posts is shown here."""
+
+    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
+        super().__init__(world, setup, familiar, readers)
+        self._place = _wing_place(setup, super().send)
 
     @property
     def features(self) -> PlaceFeatures:
-        return replace(super().features, posts_answers=True)
+        shown = self._place.features
+        return PlaceFeatures(limit=shown.limit, posts_answers=shown.posts_answers)
 
-    def text_marks(self, users: Sequence[ListedUser]) -> TwitchMarks:
-        return TwitchMarks(users)
+    def text_marks(self, users: Sequence[ListedUser]) -> TextMarks | None:
+        return self._place.text_marks(users)
+
+    async def send(self, text: str) -> None:
+        await self._place.send(text)
 
     async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
-        if one_line(text):
-            await self.send(text)
+        await self._place.post_answer(text)
         return None
 
     def _as_posted(self, text: str) -> str:
-        return one_line(text)
+        return text
+
+    async def _plain_scene(self) -> Scene:
+        return await self._place.scene()
+
+
+def _wing_place(setup: PlaceSetup, post: Callable[[str], Awaitable[None]]) -> Place:
+    wing = next((each.extension for each in load_wings() if each.name == setup.platform), None)
+    rehearse = next((part.rehearse for part in wing.platforms if part.rehearse), None) if wing is not None else None
+    if rehearse is None:
+        raise SetupError(f"{setup.platform} cannot be rehearsed")
+    return rehearse(setup.name, post)
 
 
 def rehearsal_place(
     world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders
 ) -> RehearsalPlace:
     """The place *setup* as its platform shows it."""
-    kinds = {"discord": DiscordRehearsalPlace, "twitch": TwitchRehearsalPlace}
+    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(PLATFORM_WINGS, WingRehearsalPlace)}
     return kinds.get(setup.platform, RehearsalPlace)(world, setup, familiar, readers)

@@ -21,7 +21,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_from_turn
 from familiar_connect.history.types import IMPORT_PREFIX, HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
-from familiar_connect.identity import PUBLIC_PLATFORMS, Author
+from familiar_connect.identity import Author
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import GenerationKind
 from familiar_connect.reply.own_turn import alter_of, own_turn_facts
@@ -45,9 +45,9 @@ class ControlDoor:
     place: Place
     guild_id: int | None = None
 
-    @property
-    def is_dm(self) -> bool:
-        return self.guild_id is None and self.speaker.platform not in PUBLIC_PLATFORMS
+    async def is_dm(self) -> bool:
+        """Whether it is used where only the people of a conversation read."""
+        return self.guild_id is None and not (await self.place.scene()).is_room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,16 +320,17 @@ class ChatControls:
     async def _answer(self, door: ControlDoor, turns: Sequence[HistoryTurn], place: Place, asked: TurnOptions) -> None:
         """Have the queue answer *turns* at *place*, and wait for it."""
         self._queue.set_place(door.channel_id, place, guild_id=door.guild_id)
-        messages = [self._buffered(door, turn, asked) for turn in turns]
+        is_dm = await door.is_dm()
+        messages = [self._buffered(door, turn, asked, is_dm=is_dm) for turn in turns]
         try:
             self._queue.answer(door.channel_id, messages, trigger=ResponseTrigger.direct_address)
             await self._queue.wait_until_channel_idle(door.channel_id)
         finally:
             self._queue.set_place(door.channel_id, door.place, guild_id=door.guild_id)
 
-    def _buffered(self, door: ControlDoor, turn: HistoryTurn, asked: TurnOptions) -> BufferedMessage:
+    def _buffered(self, door: ControlDoor, turn: HistoryTurn, asked: TurnOptions, *, is_dm: bool) -> BufferedMessage:
         message = self._message(turn, door.speaker.platform)
-        message = replace(message, is_dm=door.is_dm)
+        message = replace(message, is_dm=is_dm)
         return BufferedMessage(message.author, message.text, message.timestamp, turn.id, message, asked, is_for_us=True)
 
     def _message(self, turn: HistoryTurn, platform: str) -> InboundMessage:

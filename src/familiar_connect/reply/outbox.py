@@ -15,7 +15,7 @@ What is on disk at each moment, and what the next start makes of it if the progr
 The start itself goes through the same steps, so it may be ended at any of them. What is older than *fresh_s* is
 recorded as far as it was posted, and neither posted nor answered any more: who asked is told.
 
-A place that cannot be asked what it shows (Twitch) has one step more: before a piece is posted its row says
+A place that cannot be asked what it shows (`posts_answers`) has one step more: before a piece is posted its row says
 `doubtful`, and `posted` after. A piece that the next start finds doubtful is not posted again, for it may stand there
 already; who asked is told in one sentence that it may be missing.
 """
@@ -158,7 +158,8 @@ class ReplyOutbox:
         self._history = history
         self._rows = history.outbox
         self._familiar_id = familiar_id
-        self._fresh_s = fresh_s
+        self.fresh_s = fresh_s
+        """How long ago a question may have been asked that is still answered after the program died."""
         self._clock = clock or SystemClock()
         self._sleep = sleep
 
@@ -305,7 +306,7 @@ class ReplyOutbox:
         return ReplyTarget(message_id=newest, newest_id=newest) if newest is not None else None
 
     def _is_fresh(self, reply: OutboxReply) -> bool:
-        return (self._clock.now() - reply.created_at).total_seconds() <= self._fresh_s
+        return (self._clock.now() - reply.created_at).total_seconds() <= self.fresh_s
 
 
 def find_posted(

@@ -10,18 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import familiar_connect
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.place_check import check_place_class
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import DeliveryError, SetupError
 from familiar_connect.extensions.host import PlatformHost, ReadBy
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import Extension, ExtensionPlatform
 from familiar_connect.extensions.testing.trial_familiar import NAME, TrialFamiliar, open_trial_familiar
-from familiar_connect.identity import Author
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import cancel_and_wait
 
@@ -97,17 +98,11 @@ class PlatformCheckFailed(AssertionError):
         self.faults = tuple(faults)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Heard:
+class _Heard(NamedTuple):
     """One call of `host.hear`."""
 
-    channel: str
-    author: Author
-    text: str
+    message: InboundMessage
     place: Place
-    message_id: str | None
-    is_mention: bool
-    is_dm: bool
 
 
 class WatchedHost(PlatformHost):
@@ -118,47 +113,14 @@ class WatchedHost(PlatformHost):
     ) -> None:
         super().__init__(trial.familiar, platform, part, tell)
         self.heard: list[_Heard] = []
-        self.joined: set[str] = set()
+        self.joined: set[int] = set()
 
-    async def hear(
-        self,
-        channel: str,
-        author: Author,
-        text: str,
-        place: Place,
-        *,
-        message_id: str | None = None,
-        said_at: datetime | None = None,
-        is_mention: bool = False,
-        is_dm: bool = False,
-        is_bot: bool = False,
-        is_self: bool = False,
-    ) -> None:
-        noted = _Heard(
-            channel=channel,
-            author=author,
-            text=text,
-            place=place,
-            message_id=message_id,
-            is_mention=is_mention,
-            is_dm=is_dm,
-        )
-        self.heard.append(noted)
-        await super().hear(
-            channel,
-            author,
-            text,
-            place,
-            message_id=message_id,
-            said_at=said_at,
-            is_mention=is_mention,
-            is_dm=is_dm,
-            is_bot=is_bot,
-            is_self=is_self,
-        )
+    async def _receive(self, message: InboundMessage, place: Place) -> IntakeResult:
+        self.heard.append(_Heard(message, place))
+        return await super()._receive(message, place)
 
     async def join(self, channel: str, place: Place, *, is_dm: bool = False) -> None:
-        self.joined.add(channel)
+        self.joined.add(await self._number(channel))
         await super().join(channel, place, is_dm=is_dm)
 
 
@@ -327,11 +289,12 @@ class _PlatformChecker:
         if heard is None:
             self._add("hear", "run", f"nothing said in the room was handed on{self._why_ended()}: call `host.hear`")
             return False
-        if heard.channel not in host.joined:
-            self._add("hear", "host.join", f"{heard.channel!r} was not joined: call `host.join` before `host.hear`")
-        if heard.author.platform != host.platform:
+        if heard.message.channel_id not in host.joined:
+            named = heard.message.channel_name
+            self._add("hear", "host.join", f"{named!r} was not joined: call `host.join` before `host.hear`")
+        if heard.message.author.platform != host.platform:
             self._add("hear", "host.author", "make every author with `host.author`, which knows the platform")
-        if not heard.is_mention:
+        if not heard.message.is_mention:
             self._add("hear", "host.hear", "say `is_mention=True` where somebody speaks to the familiar")
         if not await self._is_shown(GREETING, None):
             self._add("answer", "Place.send", "the reply did not arrive in the room: send every text that it is given")
@@ -389,7 +352,7 @@ class _PlatformChecker:
 
     async def _check_readers(self, host: WatchedHost) -> None:
         """A room is read by those who can read it, a direct message by the two of them."""
-        room = next(each for each in host.heard if not each.is_dm)
+        room = next(each for each in host.heard if not each.message.is_dm)
         async with self._within():
             scene = await room.place.scene()
             is_public = self._network.room_read_by is ReadBy.everyone
@@ -400,12 +363,12 @@ class _PlatformChecker:
         if direct is None:
             self._add("readers", "run", "a direct message was not handed on: call `host.hear` with `is_dm=True`")
             return
-        if not direct.is_dm:
+        if not direct.message.is_dm:
             self._add("readers", "host.hear", "a direct message came without `is_dm=True`: others would be told of it")
-        if direct.channel == room.channel:
+        if direct.message.channel_id == room.message.channel_id:
             self._add("readers", "host.hear", "a direct message came in the room's channel: name it by the user id")
         scene = await direct.place.scene()
-        if not scene.is_dm or direct.author.canonical_key not in scene.reader_keys:
+        if not scene.is_dm or direct.message.author.canonical_key not in scene.reader_keys:
             self._add(
                 "readers",
                 "Place.scene",
@@ -417,7 +380,7 @@ class _PlatformChecker:
 
     async def _check_refused_sending(self, host: WatchedHost) -> None:
         """What cannot be sent is a `DeliveryError`; afterwards it goes on."""
-        place = next(each.place for each in host.heard if not each.is_dm)
+        place = next(each.place for each in host.heard if not each.message.is_dm)
         await self._network.refuse(is_refused=True)
         try:
             async with asyncio.timeout(self._limit_s):

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from familiar_connect.config.extras import how_to_install
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.discord.errors import NO_CONTENT_INTENT
-from familiar_connect.platforms.requirements import how_to_install
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import DeliveryError
 from familiar_connect.history.orders.reminders import ReminderBook, StoredReminder
-from familiar_connect.identity import PUBLIC_PLATFORMS, Privacy
+from familiar_connect.identity import Privacy
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.lru import LruCache
@@ -171,7 +171,8 @@ class ReminderTimer:
             return False
         reminder = Reminder(purpose=stored.purpose, recipient=stored.author, due_at=stored.due_at)
         self._queue.set_place(stored.channel_id, place, guild_id=stored.guild_id)
-        message = self._message(stored, TurnOptions(reminder=reminder))
+        is_dm = stored.guild_id is None and not (await place.scene()).is_room
+        message = self._message(stored, TurnOptions(reminder=reminder), is_dm=is_dm)
         self._queue.answer(stored.channel_id, [message], trigger=ResponseTrigger.direct_address)
         await self._queue.wait_until_channel_idle(stored.channel_id)
         if self._told.take(reminder):
@@ -186,10 +187,9 @@ class ReminderTimer:
         await off_loop(self._book.record_plain, stored, self.plain_words(stored))
         return True
 
-    def _message(self, stored: StoredReminder, asked: TurnOptions) -> BufferedMessage:
+    def _message(self, stored: StoredReminder, asked: TurnOptions, *, is_dm: bool) -> BufferedMessage:
         """What the queue answers: nobody said it, so it is in no dialogue."""
         now = self._clock.now()
-        is_dm = stored.guild_id is None and stored.author.platform not in PUBLIC_PLATFORMS
         message = InboundMessage(
             platform=stored.author.platform,
             channel_id=stored.channel_id,

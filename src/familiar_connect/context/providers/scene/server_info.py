@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.providers.scene.text import (
     block_safe,
@@ -21,17 +18,8 @@ from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 DESCRIPTION_CHARS = 800
-PLATFORM_NOTES: Mapping[str, str] = MappingProxyType(
-    {
-        "twitch": (
-            "This is the public chat of a live stream on Twitch. Many people write at once and lines are gone within "
-            "moments, so {char} answers in one or two short lines of plain text: no Markdown, no lists, no narration. "
-            "Lines that begin with [Twitch] are no chat: they tell what has happened on the stream."
-        )
-    }
-)
-"""How to write on a platform that is not like the others."""
 TOPIC_CHARS = 300
+NOTE_CHARS = 800
 
 
 class ServerInfoProvider:
@@ -45,7 +33,7 @@ class ServerInfoProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene or Scene()
-        lines = ["# Setting", _where(request, scene), *_platform_note(request, scene), *self._topic(request, scene)]
+        lines = ["# Setting", _where(request, scene), *_writing_note(request, scene), *self._topic(request, scene)]
         if not is_dm(request) and scene.server_description and scene.server_name:
             about = readable(request, scene.server_description, privacy=self._privacy)
             if about := block_safe(about, DESCRIPTION_CHARS):
@@ -70,10 +58,10 @@ class ServerInfoProvider:
         return [f"The topic of {channel_name(request)}: {quote_inline(topic)}."] if topic.strip() else []
 
 
-def _platform_note(request: ContextRequest, scene: Scene) -> list[str]:
+def _writing_note(request: ContextRequest, scene: Scene) -> list[str]:
     """How people write here, where the platform has ways of its own."""
-    note = PLATFORM_NOTES.get(scene.platform or "")
-    return [with_names(note, char=persona_of(request))] if note is not None else []
+    note = (scene.writing_note or "")[:NOTE_CHARS]
+    return [with_names(note, char=persona_of(request))] if note else []
 
 
 def _where(request: ContextRequest, scene: Scene) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from familiar_connect.config.character import CharacterConfig
-from familiar_connect.platforms.requirements import how_to_install
+from familiar_connect.config.extras import how_to_install
 from familiar_connect.voice.backends import VoiceBackends, libraries_for
 from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess

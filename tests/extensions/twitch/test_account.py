@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("twitchAPI", reason="the Twitch library is an extra")
 
 from familiar_connect.errors import DeliveryError
-from familiar_connect.platforms.twitch.account import Addresses, Credentials, open_account
+from familiar_connect.extensions.twitch.account import Addresses, Credentials, open_account
 
 NOWHERE = "http://127.0.0.1:9/"
 

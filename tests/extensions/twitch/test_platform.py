@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.config.platforms import TwitchConfig
 from familiar_connect.errors import SetupError
-from familiar_connect.platforms.twitch.rewards import HOLD_S, Rewards
+from familiar_connect.extensions.twitch.rewards import HOLD_S, Rewards
+from familiar_connect.extensions.twitch.settings import Settings
 from tests.fakes.twitch_server import Token, TwitchServer
 from tests.fakes.twitch_stage import BEN, ada_streams, both_listen, on_stage, tell
 from tests.fakes.waiting import until
@@ -195,7 +195,7 @@ async def test_a_broken_connection_is_made_anew_and_all_is_asked_for_again(tmp_p
 
 async def test_a_connection_that_falls_silent_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twitch promises a sign of life."""
-    monkeypatch.setattr("familiar_connect.platforms.twitch.eventsub.GRACE_S", 0.0)
+    monkeypatch.setattr("familiar_connect.extensions.twitch.eventsub.GRACE_S", 0.0)
     server = TwitchServer(keepalive_s=0.05)
     async with on_stage(tmp_path, server, broadcaster=None) as stage:
         await server.until(lambda: len(server.sessions) >= 3)
@@ -251,7 +251,7 @@ async def test_a_token_that_ran_out_is_renewed_and_kept(tmp_path: Path) -> None:
         await server.chat("Ember, hello!")
         await server.until(lambda: server.sent)
 
-        assert stage.kept == [("TWITCH_TOKEN", "new-token", "next")]
+        assert stage.kept == [("TWITCH_TOKEN", "new-token"), ("TWITCH_REFRESH_TOKEN", "next")]
 
 
 async def test_a_token_that_runs_out_while_speaking_is_renewed(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_token_that_runs_out_while_speaking_is_renewed(tmp_path: Path) -
         await server.until(lambda: server.sent)
 
         assert server.sent == ["Hello, Ben."]
-        assert stage.kept == [("TWITCH_TOKEN", "new-token", "next")]
+        assert stage.kept == [("TWITCH_TOKEN", "new-token"), ("TWITCH_REFRESH_TOKEN", "next")]
 
 
 @pytest.mark.parametrize(
@@ -323,4 +323,4 @@ async def test_trouble_of_twitchs_own_is_met_with_another_try(tmp_path: Path) ->
 
 def test_the_settings_choose_a_channel_and_nothing_without_one() -> None:
     """No channel, no Twitch."""
-    assert TwitchConfig().channel is None
+    assert Settings().channel is None

@@ -8,10 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from familiar_connect.identity import Author
-from familiar_connect.llm.types import Message
+from familiar_connect.api import Author, Message
 
 Priority = Literal["normal", "immediate"]
+PLATFORM = "twitch"
 NOBODY_NAMED = "Twitch"
 """Who tells of an event that has no viewer."""
 

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from familiar_connect.chat.message_parts import ReferencedMessage
-from familiar_connect.chat.types import InboundMessage
-from familiar_connect.identity import Author
-from familiar_connect.platforms.twitch.types import NOBODY_NAMED, Notification, TwitchEvent
-from familiar_connect.platforms.twitch.watcher import viewer_of
-from familiar_connect.support.text import one_line
+from familiar_connect.api import Author, ReferencedMessage
+from familiar_connect.extensions.twitch.event_types import NOBODY_NAMED, PLATFORM, Notification, TwitchEvent
+from familiar_connect.extensions.twitch.small_tools import in_one_line
+from familiar_connect.extensions.twitch.watcher import viewer_of
 
-PLATFORM = "twitch"
-ANONYMOUS = Author(platform=PLATFORM, user_id="twitch", username="twitch", display_name=NOBODY_NAMED)
+ANONYMOUS = Author(platform=PLATFORM, user_id=PLATFORM, username=PLATFORM, display_name=NOBODY_NAMED)
 """Who tells of what nobody did by name."""
 MAX_SENT_LINES = 100
 MODERATOR_BADGES = frozenset({"broadcaster", "moderator", "lead_moderator"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeardLine:
+    """Something said in the chat, or told of it."""
+
+    author: Author
+    text: str
+    said_at: datetime
+    message_id: str
+    is_mention: bool = False
+    is_reply_to_us: bool = False
+    is_self: bool = False
+    reply_to: ReferencedMessage | None = None
+    wants_answer: bool = False
 
 
 class SentLines:
@@ -30,15 +44,13 @@ class SentLines:
         self._words: deque[str] = deque(maxlen=MAX_SENT_LINES)
 
     def add(self, text: str) -> None:
-        self._words.append(one_line(text))
+        self._words.append(in_one_line(text))
 
     def contains(self, text: str) -> bool:
-        return one_line(text) in self._words
+        return in_one_line(text) in self._words
 
 
-def chat_message(
-    notification: Notification, *, channel_id: int, channel: str, us: str, shared: bool, own: SentLines
-) -> InboundMessage | None:
+def chat_message(notification: Notification, *, us: str, shared: bool, own: SentLines) -> HeardLine | None:
     """A line of chat; None where nobody can be named. *us*: our user id; *shared*: it is the streamer's too."""
     facts = notification.event
     author = viewer_of(facts, "chatter_user")
@@ -49,18 +61,14 @@ def chat_message(
     mentions = [part["mention"] for part in message.get("fragments") or () if part.get("mention")]
     ours = author.user_id == us and (not shared or own.contains(text))
     reply = facts.get("reply") or {}
-    return InboundMessage(
-        platform=PLATFORM,
-        channel_id=channel_id,
+    return HeardLine(
         author=author,
         text=text,
-        timestamp=notification.timestamp,
+        said_at=notification.timestamp,
         message_id=str(facts.get("message_id") or notification.message_id),
         is_mention=any(str(mention.get("user_id")) == us for mention in mentions),
         is_reply_to_us=str(reply.get("parent_user_id")) == us,
-        is_bot=ours,
         is_self=ours,
-        channel_name=channel,
         reply_to=_reply_to(reply, us=us, shared=shared, own=own),
     )
 
@@ -87,15 +95,12 @@ def is_moderator(notification: Notification) -> bool:
     return is_streamer or any(badge.get("set_id") in MODERATOR_BADGES for badge in badges)
 
 
-def event_message(event: TwitchEvent, *, channel_id: int, message_id: str | None) -> InboundMessage:
+def event_message(event: TwitchEvent, message_id: str) -> HeardLine:
     """An event as something said in the chat; an immediate one wants its answer whoever else is talking."""
-    return InboundMessage(
-        platform=PLATFORM,
-        channel_id=channel_id,
+    return HeardLine(
         author=event.viewer or ANONYMOUS,
         text=event.text_with_prefix,
-        timestamp=event.timestamp,
+        said_at=event.timestamp,
         message_id=message_id,
         wants_answer=event.priority == "immediate",
-        channel_name=event.channel,
     )

@@ -12,22 +12,28 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
-from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.platforms import TwitchConfig
-from familiar_connect.errors import ConfigError, DeliveryError, SetupError
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.platforms.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
-from familiar_connect.platforms.twitch.commands import ChatCommands
-from familiar_connect.platforms.twitch.eventsub import EventSub, Sleep
-from familiar_connect.platforms.twitch.inbound import SentLines, chat_message, event_message, is_moderator
-from familiar_connect.platforms.twitch.place import EVENT_ID, TwitchPlace
-from familiar_connect.platforms.twitch.rewards import Rewards
-from familiar_connect.platforms.twitch.types import Kind, Notification, Topic, TwitchEvent, TwitchWatcherConfig
-from familiar_connect.platforms.twitch.watcher import TwitchWatcher, ad_seconds, viewer_of
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.api import DeliveryError, PlatformHost, SetupError
+from familiar_connect.extensions.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
+from familiar_connect.extensions.twitch.commands import ChatCommands
+from familiar_connect.extensions.twitch.event_types import (
+    Kind,
+    Notification,
+    Topic,
+    TwitchWatcherConfig,
+)
+from familiar_connect.extensions.twitch.eventsub import EventSub, Sleep
+from familiar_connect.extensions.twitch.inbound import (
+    HeardLine,
+    SentLines,
+    chat_message,
+    event_message,
+    is_moderator,
+)
+from familiar_connect.extensions.twitch.place import EVENT_ID, TwitchPlace
+from familiar_connect.extensions.twitch.rewards import Rewards
+from familiar_connect.extensions.twitch.secrets import refresh_name
+from familiar_connect.extensions.twitch.settings import Settings
+from familiar_connect.extensions.twitch.watcher import TwitchWatcher, ad_seconds, viewer_of
 
 logger = logging.getLogger(__name__)
 
@@ -38,38 +44,29 @@ CLEARED_FOR = timedelta(days=1)
 """How far back a chat reaches that is cleared, of one person or of all: a stream, not the years before."""
 REWARD_OF_A_LINE = "channel_points_custom_reward_id"
 
-KeepToken = Callable[[Credentials, str, str], None]
-"""Told of a renewed token and its refresh token, to keep them."""
-
 
 class TwitchPlatform:
     """One channel."""
 
-    id = "twitch"
     places = (TwitchPlace,)
 
     def __init__(
         self,
-        familiar: Familiar,
+        host: PlatformHost,
         *,
         speaker: Credentials,
         broadcaster: Credentials | None = None,
-        keep: KeepToken = lambda credentials, token, refresh_token: None,
-        tell: Callable[[str], None] = lambda sentence: None,
         addresses: Addresses | None = None,
         sleep: Sleep = asyncio.sleep,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
-        self._familiar = familiar
-        self._settings = familiar.config.twitch
+        self._host = host
+        self._settings: Settings = host.settings
         self._speaker = speaker
         self._broadcaster = broadcaster
-        self._keep = keep
-        self._tell = tell
         self._addresses = addresses or Addresses()
         self._sleep = sleep
         self._ready = ready
-        self._background = BackgroundTasks("twitch")
         self._rewards = Rewards(sleep)
 
     async def run(self) -> None:
@@ -78,22 +75,20 @@ class TwitchPlatform:
         self._check_may_chat(speaker)
         channel = await self._channel(speaker)
         streamer = await self._streamer(speaker, channel)
-        room = await off_loop(self._room, speaker, channel)
+        room = _Room(self._host, speaker, channel)
         watcher = watcher_for(self._settings, channel, streamer, speaker)
         chat = {"broadcaster_user_id": channel.user_id, "user_id": speaker.user_id}
         wanted = [(speaker, Topic(kind=kind, condition=chat, scope=CHAT_SCOPES[0])) for kind in HEARD_IN_CHAT]
         wanted += [(self._ear(topic, speaker, streamer), topic) for topic in watcher.topics()]
         try:
-            with self._familiar.live_places.connect(self.id, room.place_at):
-                await room.finish_replies()
+            with self._host.connect(room.place_at):
+                await room.join()
                 await self._listen(room, watcher, wanted)
         except BaseExceptionGroup as errors:  # not `except*`: some 3.11 releases wrap what is raised in one again
             told = errors.subgroup(SetupError)
             if told is None:
                 raise
             raise _first(told.exceptions) from None
-        finally:
-            await self._background.aclose()
 
     async def _listen(self, room: _Room, watcher: TwitchWatcher, wanted: list[tuple[TwitchAccount, Topic]]) -> None:
         """Hear what is wanted, each account in a session of its own."""
@@ -107,7 +102,8 @@ class TwitchPlatform:
 
     async def _open(self, credentials: Credentials) -> TwitchAccount:
         async def on_renewal(token: str, refresh_token: str) -> None:
-            await off_loop(self._keep, credentials, token, refresh_token)
+            await self._host.keep_secret(credentials.name, token)
+            await self._host.keep_secret(refresh_name(credentials.name), refresh_token)
 
         return await open_account(credentials, self._addresses, on_renewal)
 
@@ -123,8 +119,7 @@ class TwitchPlatform:
         login = (self._settings.channel or "").lstrip("#@").lower()
         found = await speaker.find_user(login)
         if found is None or not found.user_id.isdigit():
-            path = FamiliarFolder(self._familiar.root).settings_file
-            raise ConfigError(f"{path}: [twitch] channel: Twitch knows no {login!r}; write the channel's login name")
+            raise self._host.wrong_setting("channel", f"Twitch knows no {login!r}; write the channel's login name")
         return found
 
     async def _streamer(self, speaker: TwitchAccount, channel: TwitchUser) -> TwitchAccount | None:
@@ -141,13 +136,6 @@ class TwitchPlatform:
             )
         return streamer
 
-    def _room(self, speaker: TwitchAccount, channel: TwitchUser) -> _Room:
-        """The channel as we meet it; naming it in the settings is subscribing to it."""
-        channel_id, familiar = int(channel.user_id), self._familiar
-        if familiar.subscriptions.get(channel_id=channel_id, kind=SubscriptionKind.text) is None:
-            familiar.subscriptions.add(channel_id=channel_id, kind=SubscriptionKind.text, guild_id=None)
-        return _Room(self, speaker, channel)
-
     def _ear(self, topic: Topic, speaker: TwitchAccount, streamer: TwitchAccount | None) -> TwitchAccount:
         """Who asks for a topic: whoever has the right, the streamer first."""
         allowed = [one for one in (streamer, speaker) if one is not None and topic.scope in one.scopes]
@@ -162,7 +150,7 @@ class TwitchPlatform:
                 return
             if topic.kind is Kind.chat:
                 raise SetupError(f"the chat of {self._settings.channel} cannot be read: {why_not}")
-            self._tell(f"Twitch tells nothing of {topic.kind.value}: {why_not}. See docs/guides/twitch.md.")
+            self._host.tell_owner(f"Twitch tells nothing of {topic.kind.value}: {why_not}. See docs/guides/twitch.md.")
 
         return EventSub(
             self._addresses.eventsub or EVENTSUB,
@@ -180,7 +168,7 @@ class TwitchPlatform:
                 f"Twitch took back our right to listen ({status}): make a new token as docs/guides/twitch.md "
                 f"describes and put it into secrets.env as {token_name}"
             )
-        self._tell(f"Twitch no longer tells of {kind} ({status}).")
+        self._host.tell_owner(f"Twitch no longer tells of {kind} ({status}).")
 
     # Hearing
 
@@ -192,7 +180,7 @@ class TwitchPlatform:
             message = room.chat(notification)
             if message is not None and room.is_command(message):
                 by_moderator = is_moderator(notification)
-                self._background.start(room.answer_command(message, is_moderator=by_moderator), name="command")
+                self._host.start(room.answer_command(message, is_moderator=by_moderator), name="command")
                 return
             if notification.event.get("cheer") and watcher.config.cheers_enabled:
                 return  # told as a cheer, words and all
@@ -204,22 +192,20 @@ class TwitchPlatform:
             self._rewards.learn(str(reward.get("id")), is_told=event is not None)
         if event is None:
             return
-        await room.receive(room.event(event, f"{EVENT_ID}{notification.message_id}"))
+        await room.receive(event_message(event, f"{EVENT_ID}{notification.message_id}"))
         if notification.kind == Kind.ads_begin:
             ending = self._ads_end(room, watcher, ad_seconds(notification.event), notification.message_id)
-            self._background.start(ending, name="ads")
+            self._host.start(ending, name="ads")
 
-    async def _heard_in_chat(
-        self, room: _Room, message: InboundMessage, watcher: TwitchWatcher, reward_id: object
-    ) -> None:
+    async def _heard_in_chat(self, room: _Room, message: HeardLine, watcher: TwitchWatcher, reward_id: object) -> None:
         """A line of chat; one written with a reward that is told as an event is told with that, words and all."""
         known = self._rewards.lookup(str(reward_id)) if reward_id and watcher.config.redemption_names else False
         if known is None:
-            self._background.start(self._hold(room, message, str(reward_id)), name="reward")
+            self._host.start(self._hold(room, message, str(reward_id)), name="reward")
         elif not known:
             await room.receive(message)
 
-    async def _hold(self, room: _Room, message: InboundMessage, reward_id: str) -> None:
+    async def _hold(self, room: _Room, message: HeardLine, reward_id: str) -> None:
         """Hand a line on unless its redemption tells of it; also when there is no time left to wait."""
         try:
             is_told = await self._rewards.lookup_or_wait(reward_id)
@@ -231,58 +217,60 @@ class TwitchPlatform:
 
     async def _ads_end(self, room: _Room, watcher: TwitchWatcher, after_s: float, message_id: str) -> None:
         await self._sleep(after_s)
-        event = watcher.ads_ended(self._familiar.clock.now())
+        event = watcher.ads_ended(self._host.clock.now())
         if event is not None:
-            await room.receive(room.event(event, f"{EVENT_ID}{message_id}:end"))
+            await room.receive(event_message(event, f"{EVENT_ID}{message_id}:end"))
 
 
 class _Room:
     """The channel we are in: who we are there, and how to answer."""
 
-    def __init__(self, platform: TwitchPlatform, speaker: TwitchAccount, channel: TwitchUser) -> None:
-        familiar = self._familiar = platform._familiar
-        self._intake = familiar.intake
+    def __init__(self, host: PlatformHost, speaker: TwitchAccount, channel: TwitchUser) -> None:
+        self._host = host
         self._speaker = speaker
         self._channel = channel
-        self._channel_id = int(channel.user_id)
+        self._id = channel.user_id
         self._own = SentLines()
-        self._edits = familiar.reply_path.message_edits
-        self._commands = ChatCommands(familiar, speaker.find_user)
-        stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
-        self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
+        self._commands = ChatCommands(host, self._id, speaker.find_user)
+        recent = partial(host.recent, self._id)
+        self._place = TwitchPlace(channel.login, say=self._say, tell=host.tell_owner, recent=recent)
 
-    async def place_at(self, channel_id: int) -> TwitchPlace | None:
+    async def place_at(self, channel: str) -> TwitchPlace | None:
         """The channel as a place; there is this one alone."""
-        return self._place if channel_id == self._channel_id else None
+        return self._place if channel == self._id else None
 
-    async def finish_replies(self) -> None:
-        """Say what was on its way when the program died; answer who was heard and not answered."""
-        familiar, channel_id = self._familiar, self._channel_id
-        if channel_id not in await off_loop(familiar.history_store.outbox.channels_with_leftovers, familiar.id):
-            return
-        self._place.note_message("")  # whatever was said since: the answer shows what it answers
-        try:
-            await familiar.reply_path.outbox.recover(channel_id, self._place)
-        except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
-            logger.warning("a reply could not be finished", extra={"channel_id": channel_id, "reason": str(error)})
-            return
-        within_s = familiar.config.discord.answer_late_s
-        await self._intake.answer_owed(channel_id, self._place, within_s=within_s, now=familiar.clock.now())
+    async def join(self) -> None:
+        """Naming the channel in the settings is subscribing to it; who was left waiting there is answered."""
+        if self._id in await self._host.waiting_channels():
+            self._place.note_message("")  # whatever was said since: the answer shows what it answers
+        await self._host.join(self._id, self._place)
 
-    async def receive(self, message: InboundMessage) -> None:
-        heard = await self._intake.receive(message, self._place)
-        logger.debug("heard", extra={"channel_id": self._channel_id, "outcome": heard.value})
+    async def receive(self, message: HeardLine) -> None:
+        await self._host.hear(
+            self._id,
+            message.author,
+            message.text,
+            self._place,
+            message_id=message.message_id,
+            said_at=message.said_at,
+            is_mention=message.is_mention,
+            is_self=message.is_self,
+            is_reply_to_us=message.is_reply_to_us,
+            reply_to=message.reply_to,
+            wants_answer=message.wants_answer,
+            channel_name=self._channel.login,
+        )
 
-    def chat(self, notification: Notification) -> InboundMessage | None:
+    def chat(self, notification: Notification) -> HeardLine | None:
         message = self._chat_message(notification)
         if message is not None and not message.is_self:
             self._place.note_message(message.message_id)
         return message
 
-    def is_command(self, message: InboundMessage) -> bool:
+    def is_command(self, message: HeardLine) -> bool:
         return not message.is_self and self._commands.parse(message.text) is not None
 
-    async def answer_command(self, message: InboundMessage, *, is_moderator: bool) -> None:
+    async def answer_command(self, message: HeardLine, *, is_moderator: bool) -> None:
         """Do what a line of chat asks for, and answer whoever wrote it."""
         answer = await self._commands.answer(message, self._place, is_moderator=is_moderator)
         if answer is None:
@@ -296,25 +284,20 @@ class _Room:
         """Moderators took something back: a message, all of one person's, or the whole chat."""
         facts, since = notification.event, notification.timestamp - CLEARED_FOR
         if notification.kind == Kind.message_deleted:
-            await self._edits.on_delete(self._channel_id, [str(facts["message_id"])])
+            await self._host.withdraw(self._id, [str(facts["message_id"])])
         elif notification.kind == Kind.chat_cleared:
-            await self._edits.on_purge(self._channel_id, since=since, ours=True)
+            await self._host.withdraw_since(self._id, since, ours=True)
         elif (person := viewer_of(facts, "target_user")) is not None:
             ours = person.user_id == self._speaker.user_id
-            await self._edits.on_purge(self._channel_id, since=since, of=person, ours=ours)
+            await self._host.withdraw_since(self._id, since, of=person, ours=ours)
 
-    def _chat_message(self, notification: Notification) -> InboundMessage | None:
+    def _chat_message(self, notification: Notification) -> HeardLine | None:
         return chat_message(
             notification,
-            channel_id=self._channel_id,
-            channel=self._channel.login,
             us=self._speaker.user_id,
             shared=self._speaker.user_id == self._channel.user_id,
             own=self._own,
         )
-
-    def event(self, event: TwitchEvent, message_id: str) -> InboundMessage:
-        return event_message(event, channel_id=self._channel_id, message_id=message_id)
 
     async def _say(self, line: str, *, parent_id: str | None = None) -> str:
         self._own.add(line)
@@ -322,7 +305,7 @@ class _Room:
 
 
 def watcher_for(
-    settings: TwitchConfig, channel: TwitchUser, streamer: TwitchAccount | None, speaker: TwitchAccount
+    settings: Settings, channel: TwitchUser, streamer: TwitchAccount | None, speaker: TwitchAccount
 ) -> TwitchWatcher:
     """The watcher the settings ask for; followers are seen by the streamer, else by the speaker as a moderator."""
     config = TwitchWatcherConfig(

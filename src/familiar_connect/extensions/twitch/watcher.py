@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from familiar_connect.identity import Author
-from familiar_connect.platforms.twitch.events import (
+from familiar_connect.api import Author
+from familiar_connect.extensions.twitch.event_types import (
+    PLATFORM,
+    Kind,
+    Notification,
+    Topic,
+    TwitchEvent,
+    TwitchWatcherConfig,
+)
+from familiar_connect.extensions.twitch.events import (
     build_ads_begun_event,
     build_ads_ended_event,
     build_cheer_event,
@@ -21,7 +29,6 @@ from familiar_connect.platforms.twitch.events import (
     build_resubscription_event,
     build_subscription_event,
 )
-from familiar_connect.platforms.twitch.types import Kind, Notification, Topic, TwitchEvent, TwitchWatcherConfig
 
 LONGEST_AD_S = 600
 """An ad break that claims to be longer is not believed."""
@@ -124,9 +131,7 @@ def viewer_of(facts: Mapping[str, Any], prefix: str = "user") -> Author | None:
     if facts.get("is_anonymous") or not user_id:
         return None
     login = str(facts.get(f"{prefix}_login") or user_id)
-    return Author.from_twitch(
-        user_id=str(user_id), user_login=login, user_name=str(facts.get(f"{prefix}_name") or login)
-    )
+    return Author(PLATFORM, str(user_id), login, str(facts.get(f"{prefix}_name") or login))
 
 
 def ad_seconds(facts: Mapping[str, Any]) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from familiar_connect.identity import Author
-from familiar_connect.platforms.twitch.types import Priority, TwitchEvent, TwitchWatcherConfig
+from familiar_connect.api import Author
+from familiar_connect.extensions.twitch.event_types import Priority, TwitchEvent, TwitchWatcherConfig
 
 ANONYMOUS_GIFTER = "An anonymous gifter"
 ANONYMOUS_CHEERER = "An anonymous cheerer"

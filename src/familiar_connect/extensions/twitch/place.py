@@ -6,20 +6,34 @@ The chat moves fast: an answer that others have spoken before is shown as the re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
-from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.support.names import fold_name
-from familiar_connect.support.text import one_line
+from familiar_connect.api import (
+    InboundMessage,
+    ListedUser,
+    Place,
+    PlaceFeatures,
+    PlatformHost,
+    ReadBy,
+    ReplyTarget,
+    Scene,
+)
+from familiar_connect.extensions.twitch.small_tools import fold_case, in_one_line
 
 MESSAGE_LIMIT = 500
 EVENT_ID = "event:"
 """Ids of ours that begin so are no messages of the chat: nobody can reply to one."""
+WRITING_NOTE = (
+    "This is the public chat of a live stream on Twitch. Many people write at once and lines are gone within "
+    "moments, so {char} answers in one or two short lines of plain text: no Markdown, no lists, no narration. "
+    "Lines that begin with [Twitch] are no chat: they tell what has happened on the stream."
+)
 _MENTION = re.compile(r"@\{([^{}\n]{1,100})\}")
+
+
+Recent = Callable[[int], Awaitable[Sequence[InboundMessage]]]
+"""The newest messages of the chat, oldest first."""
 
 
 class SendLine(Protocol):
@@ -32,7 +46,7 @@ class TwitchMarks:
     """Mentions as Twitch has them: `@{Ada}` becomes `@Ada`, and anybody who is not here is named without a ping."""
 
     def __init__(self, users: Sequence[ListedUser]) -> None:
-        self._names = {fold_name(alias) for each in users if each.mentionable for alias in each.aliases}
+        self._names = {fold_case(alias) for each in users if each.mentionable for alias in each.aliases}
 
     def encode(self, text: str) -> str:
         return _MENTION.sub(self._mention, text)
@@ -45,7 +59,7 @@ class TwitchMarks:
 
     def _mention(self, found: re.Match[str]) -> str:
         name = found[1].strip()
-        return f"@{name}" if fold_name(name) in self._names else name
+        return f"@{name}" if fold_case(name) in self._names else name
 
 
 class TwitchPlace(Place):
@@ -59,7 +73,7 @@ class TwitchPlace(Place):
         *,
         say: SendLine,
         tell: Callable[[str], None],
-        recent: StoredMessages,
+        recent: Recent,
     ) -> None:
         self._channel = channel
         self._say = say
@@ -78,7 +92,7 @@ class TwitchPlace(Place):
         await self.post_answer(text)
 
     async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
-        line = one_line(text)
+        line = in_one_line(text)
         return await self._say(line, parent_id=self._parent_id(target)) if line else None
 
     def _parent_id(self, target: ReplyTarget | None) -> str | None:
@@ -94,11 +108,24 @@ class TwitchPlace(Place):
     async def tell_asker(self, asked: InboundMessage, text: str) -> None:
         """One line in the chat, to whoever said *asked*."""
         is_line = asked.message_id is not None and not asked.message_id.startswith(EVENT_ID)
-        line = one_line(f"@{asked.author.label} {text}" if is_line else text)
+        line = in_one_line(f"@{asked.author.label} {text}" if is_line else text)
         await self._say(line, parent_id=asked.message_id if is_line else None)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        return await self._recent.recent(limit)
+        return await self._recent(limit)
 
     async def scene(self) -> Scene:
-        return Scene(channel=ChannelContext(self._channel, ChannelKind.text), platform="twitch")
+        return PlatformHost.scene(self._channel, read_by=ReadBy.everyone, writing_note=WRITING_NOTE)
+
+
+def rehearsal_chat(channel: str, post: Callable[[str], Awaitable[None]]) -> TwitchPlace:
+    """A chat whose lines go to *post* and in which nobody has spoken."""
+
+    async def say(line: str, *, parent_id: str | None) -> str:
+        await post(line)
+        return ""
+
+    async def recent(limit: int) -> Sequence[InboundMessage]:
+        return ()
+
+    return TwitchPlace(channel, say=say, tell=lambda sentence: None, recent=recent)

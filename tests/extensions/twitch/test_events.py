@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.config.platforms import TWITCH_EVENT_NAMES
+from familiar_connect.extensions.twitch import events
+from familiar_connect.extensions.twitch.event_types import TwitchEvent, TwitchWatcherConfig
+from familiar_connect.extensions.twitch.settings import EVENT_NAMES
 from familiar_connect.identity import Author
-from familiar_connect.platforms.twitch import events
-from familiar_connect.platforms.twitch.types import TwitchEvent, TwitchWatcherConfig
 
 NOON = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
-ADA = Author.from_twitch(user_id="U99", user_login="ada", user_name="Ada")
+ADA = Author("twitch", "U99", "ada", "Ada")
 ALL = TwitchWatcherConfig(True, True, True, True, redemption_names=["Hydrate"])
 NONE = TwitchWatcherConfig(False, False, False, False, raids_enabled=False)
 HERE: dict[str, Any] = {"channel": "ada_live", "timestamp": NOON}
@@ -98,7 +98,7 @@ def test_all_other_events_are_normal() -> None:
     assert {event.priority for event in all_of(ALL)[:7] if event is not None} == {"normal"}
 
 
-@pytest.mark.parametrize("kind", TWITCH_EVENT_NAMES)
+@pytest.mark.parametrize("kind", EVENT_NAMES)
 def test_every_kind_in_the_settings_can_be_immediate(kind: str) -> None:
     """That one, and no other with it."""
     config = replace(ALL, immediate_events=frozenset({kind}))

@@ -10,8 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from familiar_connect.errors import DeliveryError, SetupError
-from familiar_connect.platforms.twitch.types import Topic
+from familiar_connect.api import DeliveryError, SetupError
+from familiar_connect.extensions.twitch.event_types import Topic
+from familiar_connect.extensions.twitch.secrets import (
+    BROADCASTER_TOKEN,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    SPEAKER_TOKEN,
+    refresh_name,
+)
 
 T = TypeVar("T")
 
@@ -42,6 +49,22 @@ class Credentials:
 
     def __repr__(self) -> str:
         return f"Credentials({self.name!r})"
+
+
+def find_credentials(secrets: Mapping[str, str]) -> tuple[Credentials, Credentials | None]:
+    """Those of the account that speaks, and of the streamer, where another account speaks and there are any."""
+    found = [
+        Credentials(
+            client_id=secrets[CLIENT_ID],
+            client_secret=secrets.get(CLIENT_SECRET),
+            token=secrets[name],
+            name=name,
+            refresh_token=secrets.get(refresh_name(name)),
+        )
+        for name in (SPEAKER_TOKEN, BROADCASTER_TOKEN)
+        if name in secrets
+    ]
+    return found[0], found[1] if found[1:] else None
 
 
 @dataclass(frozen=True, kw_only=True)

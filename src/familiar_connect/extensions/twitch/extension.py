@@ -1,0 +1,48 @@
+"""The value by which Twitch is found. Making it loads the settings and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from familiar_connect.api import Extension, PlatformPart
+from familiar_connect.extensions.twitch.secrets import CLIENT_ID, SECRETS, SPEAKER_TOKEN
+from familiar_connect.extensions.twitch.settings import Settings
+
+if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
+    from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
+
+HOSTS = ("https://id.twitch.tv", "https://api.twitch.tv", "https://eventsub.wss.twitch.tv")
+
+
+def create_platform(host: PlatformHost) -> ExtensionPlatform:
+    """Called once for each familiar."""
+    from familiar_connect.extensions.twitch.account import find_credentials
+    from familiar_connect.extensions.twitch.adapter import TwitchPlatform
+
+    speaker, broadcaster = find_credentials(host.secrets)
+    return TwitchPlatform(host, speaker=speaker, broadcaster=broadcaster)
+
+
+def create_rehearsal(channel: str, post: Callable[[str], Awaitable[None]]) -> Place:
+    """A chat for `familiar rehearse`."""
+    from familiar_connect.extensions.twitch.place import rehearsal_chat
+
+    return rehearsal_chat(channel, post)
+
+
+extension = Extension(
+    name="twitch",
+    platforms=(
+        PlatformPart(
+            create=create_platform,
+            settings=Settings,
+            secrets=tuple(SECRETS),
+            required=("channel", CLIENT_ID, SPEAKER_TOKEN),
+            library="twitchAPI",
+            hosts=HOSTS,
+            keeps_numbers=True,
+            rehearse=create_rehearsal,
+        ),
+    ),
+)

@@ -1,0 +1,102 @@
+"""Wings: extensions that come with the program. The core names none, and nobody has to allow one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import familiar_connect
+from familiar_connect import __version__
+from familiar_connect.config.wings import WINGS
+from familiar_connect.extensions.load import load_wings
+from tests.fakes.extension_packages import install_extension, run_beside
+from tests.fakes.program import make_home, run_program
+
+PACKAGE = Path(familiar_connect.__file__).parent
+NAMED_BY = {
+    "twitch": {
+        "config/wings.py": "the one list of what comes with the program",
+        "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
+        "history/schema.py": "rows of older homes do not say that everybody reads their chat",
+        "memory/weighing/fading_words.py": "an eye may be twitching",
+    }
+}
+"""Wing → the files of the core that name it, each with its reason."""
+NEEDY = """
+from dataclasses import dataclass
+from familiar_connect.api import Extension, PlatformPart
+from familiar_connect.api.settings import TEXT, setting
+
+@dataclass(frozen=True)
+class Settings:
+    server: str = setting("", TEXT, "Where it is.")
+
+part = PlatformPart(
+    create=print, settings=Settings, secrets=("TEA_KEY", "TEA_NAME"), required=("server", "TEA_KEY", "TEA_NAME")
+)
+extension = Extension(name="tea", platforms=(part,))
+"""
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_the_core_names_no_wing(wing: str) -> None:
+    """But where a reason is given; one that has gone is taken off the list."""
+    named = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if not path.is_relative_to(PACKAGE / "extensions" / wing) and wing in path.read_text(encoding="utf-8").lower()
+    }
+
+    assert named == set(NAMED_BY[wing])
+
+
+def test_every_wing_loads_and_calls_itself_as_the_list_does() -> None:
+    """Without a home, a list of the owner's or a library."""
+    assert [(each.name, each.trouble) for each in load_wings()] == [(name, "") for name in WINGS]
+    assert [each.extension.name for each in load_wings() if each.extension is not None] == list(WINGS)
+
+
+def test_no_stranger_takes_the_name_of_a_wing(tmp_path: Path) -> None:
+    """A package that calls itself so is not found: the list shows ours, which needs no leave."""
+    site, home = tmp_path / "site", tmp_path / "home"
+    make_home(home)
+    install_extension(site, WINGS[0], f"from familiar_connect.api import *\nextension = Extension(name={WINGS[0]!r})")
+
+    listed = run_beside(site, home, "extension", "list").stdout.splitlines()
+    allowed = run_beside(site, home, "extension", "allow", WINGS[0])
+
+    assert listed[: len(WINGS)] == [
+        f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in WINGS
+    ]
+    assert [line for line in listed[len(WINGS) :] if WINGS[0] in line] == []
+    assert (allowed.returncode, "comes with the program" in allowed.stderr) == (1, True)
+
+
+def test_a_wing_is_shown_with_its_settings_and_keys(tmp_path: Path) -> None:
+    """As a stranger's is that was allowed."""
+    home = tmp_path / "home"
+    make_home(home)
+
+    facts = json.loads(run_program(home, "extension", "info", "twitch", "--json").stdout)
+
+    assert (facts["platform"], facts["package"]) == (["twitch"], "familiar-connect")
+    assert {"[twitch] channel", "[twitch] immediate_events"} <= set(facts["settings"])
+    assert {"TWITCH_CLIENT_ID", "TWITCH_TOKEN"} <= set(facts["keys"])
+
+
+def test_what_a_part_requires_is_said_for_it(tmp_path: Path) -> None:
+    """First the setting, with its section and file, then the secrets, with the commands that keep them."""
+    site, home = tmp_path / "site", tmp_path / "home"
+    settings = make_home(home) / "character.toml"
+    install_extension(site, "tea", NEEDY)
+    run_beside(site, home, "extension", "allow", "tea")
+
+    without_server = run_beside(site, home, "doctor").stdout
+    settings.write_text('[tea]\nserver = "tea.example"\n', encoding="utf-8")
+    without_keys = run_beside(site, home, "doctor").stdout
+
+    assert "tea: no server; set `server` under [tea] in" in " ".join(without_server.split())
+    told = " ".join(without_keys.split())
+    assert "tea: no TEA_KEY and no TEA_NAME; `familiar keys set TEA_KEY` and `familiar keys set TEA_NAME` ask" in told
