@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import familiar_connect
 from familiar_connect.chat.place import Place
@@ -98,7 +97,8 @@ class PlatformCheckFailed(AssertionError):
         self.faults = tuple(faults)
 
 
-class _Heard(NamedTuple):
+@dataclass(frozen=True)
+class _Heard:
     """One call of `host.hear`."""
 
     message: InboundMessage
@@ -334,19 +334,19 @@ class _PlatformChecker:
         if first is None or again is None or other is None:
             self._add("people", "run", "a message of a second or third person was not handed on")
             return
-        if first.author.user_id != again.author.user_id:
+        if first.message.author.user_id != again.message.author.user_id:
             self._add(
                 "people", "host.author", "one person came with two user ids: take what the network keeps for them"
             )
-        if first.author.user_id == other.author.user_id:
+        if first.message.author.user_id == other.message.author.user_id:
             self._add("people", "host.author", "two people came with one user id: take what the network tells apart")
-        ids = [each.message_id for each in (first, again, other) if each.message_id is not None]
+        ids = [each.message.message_id for each in (first, again, other) if each.message.message_id is not None]
         if len(ids) != len(set(ids)):
             self._add("people", "host.hear", "two messages came with one `message_id`: the second would not be stored")
         await self._rest(host)
         if await self._network.rename("bo", "bea"):
             renamed = await self._say(host, "bo", f"{NAME}, {SHORT}", is_dm=False)
-            if renamed is None or renamed.author.user_id != first.author.user_id:
+            if renamed is None or renamed.message.author.user_id != first.message.author.user_id:
                 self._add("people", "host.author", "who took another name is another person: keep the id apart from it")
             await self._rest(host)
 
