@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,11 @@ async def test_a_familiar_may_have_a_discord_token_of_its_own(tmp_path: Path) ->
     assert [platform.id for platform in bot.platforms] == ["discord"]
 
 
-async def test_twitch_waits_for_a_channel(tmp_path: Path) -> None:
-    """The file and the key are named."""
+async def test_twitch_waits_for_a_channel(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The file and the key are named; who does not want it is not warned."""
     bot = await bot_with(tmp_path, ALL, "")
 
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
     assert bot.absent == {"twitch": f"no channel; set `channel` under [twitch] in {bot.familiar.root}/character.toml"}
 
 

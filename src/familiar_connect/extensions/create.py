@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.wings import WINGS
 from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
@@ -60,14 +61,15 @@ class PartMaker:
     def make(self, part: ExtensionPart, extension: Extension, create: Callable[[PartContext], T]) -> T | None:
         """What *create* gives for *part*; None where the owner has still something to do, or it failed."""
         context = self.setup.context_for(part, extension)
+        level = logging.DEBUG if extension.name in WINGS else logging.WARNING  # a wing is there whether wanted or not
         try:
             reason = self.setup.why_absent(part, extension)
             if reason is None:
                 return create(context)
         except Exception as error:  # isolation: a part that cannot be made costs itself
-            reason = f"it failed when it was made: {type(error).__name__}: {error}"
+            level, reason = logging.WARNING, f"it failed when it was made: {type(error).__name__}: {error}"
         self.troubles.append(f"{extension.name}: {reason}")
-        logger.warning("part of an extension left out", extra={"extension": extension.name, "reason": reason})
+        logger.log(level, "part of an extension left out", extra={"extension": extension.name, "reason": reason})
         return None
 
 
