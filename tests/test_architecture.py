@@ -15,6 +15,8 @@ import pytest
 from familiar_connect.config.wings import WINGS
 from tools import structure
 
+pytestmark = pytest.mark.slow  # each worker reads every file of the program first
+
 SRC = Path(__file__).parent.parent / "src"
 PACKAGE = "familiar_connect"
 MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
@@ -165,7 +167,6 @@ def imports(module: str) -> frozenset[str]:
     return (everything_imported(module) & FILES.keys()) - {module, PACKAGE}
 
 
-@pytest.mark.slow
 def test_imports_point_down() -> None:
     """A module sees its own room and the floors below."""
     wrong = [
@@ -178,7 +179,6 @@ def test_imports_point_down() -> None:
     assert wrong == []
 
 
-@pytest.mark.slow
 def test_nothing_loops() -> None:
     """No import cycles, type-only imports included."""
     order = list(TopologicalSorter({me: imports(me) for me in FILES}).static_order())
@@ -246,7 +246,6 @@ def test_files_and_folders_stay_small_or_give_a_reason() -> None:
     assert large == set(LARGE)
 
 
-@pytest.mark.slow
 def test_functions_fit_a_screen() -> None:
     """No function is longer than a tall screen."""
     long = [
@@ -267,7 +266,6 @@ def test_a_public_name_means_one_thing() -> None:
     assert names == set(IN_TWO_ROOMS)
 
 
-@pytest.mark.slow
 def test_functions_are_named_by_verbs() -> None:
     """None opens with a participle; an exception gives its reason."""
     names = {entry.split()[1] for entry in structure.participle_functions(structure_trees())}
@@ -275,7 +273,6 @@ def test_functions_are_named_by_verbs() -> None:
     assert names == set(PARTICIPLE_NOUNS)
 
 
-@pytest.mark.slow
 def test_constructors_take_at_most_ten_parameters() -> None:
     """What goes together is grouped; an exception gives its reason."""
     wide = {entry.split()[1] for entry in structure.wide_constructors(structure_trees())}
@@ -283,7 +280,6 @@ def test_constructors_take_at_most_ten_parameters() -> None:
     assert wide == set(WIDE)
 
 
-@pytest.mark.slow
 def test_no_attribute_of_a_collaborator_is_assigned_from_outside() -> None:
     """What an object needs it is given at construction."""
     assert structure.collaborator_assignments(structure_trees()) == []
@@ -317,7 +313,6 @@ class Bot:
     assert sorted(entry.split()[1] for entry in at_the_door) == ["other.report", "self.runner.report"]
 
 
-@pytest.mark.slow
 def test_untyped_values_stay_few() -> None:
     """`Any` is counted; the bar moves down only."""
     assert structure.any_per_thousand_lines(structure.SRC, structure_trees()) <= MAX_ANY
@@ -350,7 +345,6 @@ def asks_kind_of_place(node: ast.AST, kinds: set[str]) -> bool:
     return called in ("isinstance", "getattr", "hasattr") and subject in ("place", "surroundings")
 
 
-@pytest.mark.slow
 def test_what_a_place_can_do_is_told_by_its_features_alone() -> None:
     """Nobody asks for its class or for a method it may have, and no protocol is one more way to find out."""
     kinds = place_kinds(trees().values())
@@ -456,7 +450,6 @@ OPENS_BY_NAME = {
 }
 
 
-@pytest.mark.slow
 def test_files_of_a_home_are_opened_without_following_links() -> None:
     """Whoever opens a file by its path alone stands in a list, with the reason."""
     found = {

@@ -274,6 +274,7 @@ def test_comments_alone_are_told_from_text(text: str, expected: bool) -> None:
     assert nodes_of(preset_of(prompts=[prompt("a", text)]), OURS)[0].is_comment is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["{{//}}", "{{// a }}", "{{trim}}", "{{   ", "{{//}}{{///}}"])
 def test_telling_comments_takes_time_in_proportion(piece: str) -> None:
     """Two megabytes of any of them."""

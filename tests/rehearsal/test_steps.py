@@ -19,6 +19,8 @@ from familiar_connect.rehearsal.world import RehearsalWorld
 from familiar_connect.support.clock import SystemClock
 from tests.fakes.rehearsal import TEA_HOUSE, rehearse
 
+pytestmark = pytest.mark.slow  # each plays a rehearsal, and the first loads what searches by meaning
+
 TO_EMBER = {"in": "tea", "by": "ada", "mention": True}
 
 
