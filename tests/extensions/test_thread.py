@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -115,3 +116,29 @@ def test_a_part_that_is_stuck_does_not_stop_simulated_time_for_ever(
             run_simulated(lambda loop: thread.call(hang))
     finally:
         free.set()
+
+
+async def test_what_comes_in_while_the_loop_ends_is_ended_and_not_forgotten() -> None:
+    """Work that was begun hears of it, and none is left behind that nobody ever awaits."""
+    thread = ExtensionThread("tea")
+    begun, ended = threading.Event(), threading.Event()
+
+    async def last_long() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def go_in() -> None:
+        for _ in range(50):
+            thread.post(last_long)
+
+    await thread.call(go_in)
+    thread.post(last_long)
+    thread.close()
+
+    assert await asyncio.to_thread(ended.wait, 10.0)
+    await asyncio.to_thread(lambda: [each.join(10.0) for each in threading.enumerate() if each.name == "extension tea"])
+    gc.collect()  # a coroutine that nobody awaited is told of here, as an error
+    assert begun.is_set()

@@ -17,6 +17,9 @@ MAX_UNDER_WAY = 16
 SIMULATED_LIMIT_S = 5.0
 """How long a call may take in a rehearsal, whose own time stands still meanwhile."""
 
+END_LIMIT_S = 1.0
+"""How long cancelled work may take to end."""
+
 T = TypeVar("T")
 
 
@@ -78,6 +81,7 @@ class ExtensionThread:
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
+            loop.run_until_complete(_end_tasks())
         finally:
             loop.close()
 
@@ -87,6 +91,15 @@ class ExtensionThread:
             with suppress(RuntimeError):  # closed already
                 self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
+
+
+async def _end_tasks() -> None:
+    """Cancel what is still under way on this loop, and what came in while it was told to stop."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=END_LIMIT_S)
 
 
 async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
