@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.config.wings import WINGS
+from familiar_connect.config.built_in import BUILT_IN
 from tools import structure
 
 pytestmark = pytest.mark.slow  # each worker reads every file of the program first
@@ -50,7 +50,7 @@ LAYERS = (
     ("bot",),
     ("testing",),
     ("platforms",),
-    ("WINGS",),
+    ("BUILT_IN",),
     ("api",),
     ("extensions",),
     ("slash",),
@@ -71,7 +71,7 @@ LAYERS = (
 LEAF_NAMES = ("types", "protocols", "identity", "audience", "disclosure")
 LEAF_MODULES = (
     "config.rules",
-    "config.wings",
+    "config.built_in",
     "config.settings",
     "chat.place",
     "chat.scene",
@@ -140,8 +140,8 @@ def structure_trees() -> dict[str, ast.Module]:
 def room(module: str) -> str:
     """The room *module* belongs to; every leaf shares one."""
     inner = module.removeprefix(f"{PACKAGE}.")
-    if any(f"{inner}.".startswith(f"extensions.{wing}.") for wing in WINGS):
-        return "WINGS"  # on the other side of the door
+    if any(f"{inner}.".startswith(f"extensions.{built_in}.") for built_in in BUILT_IN):
+        return "BUILT_IN"  # on the other side of the door
     leaf = inner in LEAF_MODULES or inner.split(".")[-1] in LEAF_NAMES
     return "LEAVES" if leaf else inner.split(".")[0]
 

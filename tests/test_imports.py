@@ -68,7 +68,7 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect.commands.name_completion",
         "familiar_connect.config",
         "familiar_connect.config.command",
-        "familiar_connect.config.wings",
+        "familiar_connect.config.built_in",
         "familiar_connect.support",
         "familiar_connect.support.library_telemetry",
         "familiar_connect.support.word_wrap",

@@ -19,7 +19,7 @@ from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import MissingKeyError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
-from familiar_connect.extensions.load import load_extensions, load_wings
+from familiar_connect.extensions.load import load_built_in, load_extensions
 from familiar_connect.extensions.models import create_models
 from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.extensions.speech import open_speech_access
@@ -129,7 +129,7 @@ def create_bot(
     maker = PartMaker(
         root=familiar.root, config=familiar.config, secrets=secrets, clock=familiar.clock, is_installed=is_installed
     )
-    hosted, absent = create_platforms([*load_wings(), *load_extensions(home)], maker, familiar, tell)
+    hosted, absent = create_platforms([*load_built_in(), *load_extensions(home)], maker, familiar, tell)
     bot.platforms += hosted
     bot.absent |= absent
     return bot

@@ -17,7 +17,7 @@ from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
-from familiar_connect.config.wings import PLATFORM_TITLES
+from familiar_connect.config.built_in import PLATFORM_TITLES
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.parts import VerbPart

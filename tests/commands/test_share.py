@@ -82,7 +82,7 @@ def test_a_strangers_archive_gives_its_texts_and_nothing_else(tmp_path: Path) ->
         "modes/full_rp.md",
     } | {path for path in kept if path.startswith("presets/")}
     config = load_character_config(root / "character.toml")
-    assert (config.chattiness, config.tools, config.wings.twitch.channel) == ("eager", [], None)
+    assert (config.chattiness, config.tools, config.built_in.twitch.channel) == ("eager", [], None)
     assert all(slot.is_embedded for slot in config.llm.values())
     assert not any(path.is_symlink() for path in root.rglob("*"))
     assert not list(tmp_path.rglob("escaped.md")) + list(tmp_path.rglob("windows.md"))

@@ -106,4 +106,4 @@ def test_importing_the_values_runs_no_loader() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=source)
 
     loaded = {name.removeprefix("familiar_connect.config.") for name in ast.literal_eval(done.stdout)}
-    assert loaded == {"rules", "settings", "types", "wings"}
+    assert loaded == {"rules", "settings", "types", "built_in"}

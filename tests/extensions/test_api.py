@@ -1,4 +1,4 @@
-"""`familiar_connect.api`: small, described, used, and all of ours that an example or a wing imports."""
+"""`familiar_connect.api`: small, described, used, and all of ours that an example or a built-in extension imports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from familiar_connect import api, extensions
 from familiar_connect.api import importing, settings, speech, testing
-from familiar_connect.config.wings import WINGS
+from familiar_connect.config.built_in import BUILT_IN
 from tests.fakes.extension_packages import EXAMPLES
 
 MOST_NAMES = {api: 44, importing: 4, settings: 10, speech: 7, testing: 10}
@@ -21,7 +21,11 @@ MODULES = sorted(MOST_NAMES, key=lambda module: module.__name__)
 UNUSED: dict[ModuleType, set[str]] = {settings: {"InvalidValue", "Rule"}}
 """Names for a setting whose rule is none of ours: the examples have none."""
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.py"))
-WING_FILES = [(wing, file) for wing in WINGS for file in sorted((Path(extensions.__path__[0]) / wing).rglob("*.py"))]
+BUILT_IN_FILES = [
+    (built_in, file)
+    for built_in in BUILT_IN
+    for file in sorted((Path(extensions.__path__[0]) / built_in).rglob("*.py"))
+]
 
 
 def imports_of(file: Path) -> list[tuple[str, str]]:
@@ -56,9 +60,9 @@ def test_every_class_and_function_is_described(module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_every_name_is_used_by_an_example_or_a_wing(module: ModuleType) -> None:
+def test_every_name_is_used_by_an_example_or_a_built_in_extension(module: ModuleType) -> None:
     """So that whoever wonders how finds a line that a test runs."""
-    files = [*EXAMPLE_FILES, *(file for _, file in WING_FILES)]
+    files = [*EXAMPLE_FILES, *(file for _, file in BUILT_IN_FILES)]
     used = {name for file in files for where, name in imports_of(file) if where == module.__name__}
 
     assert sorted(set(module.__all__) - used - UNUSED.get(module, set())) == []
@@ -72,10 +76,10 @@ def test_an_example_imports_nothing_else_of_ours(file: Path) -> None:
     assert ours <= {module.__name__ for module in MODULES}
 
 
-@pytest.mark.parametrize(("wing", "file"), WING_FILES, ids=lambda value: getattr(value, "name", value))
-def test_a_wing_imports_nothing_else_of_ours(wing: str, file: Path) -> None:
+@pytest.mark.parametrize(("built_in", "file"), BUILT_IN_FILES, ids=lambda value: getattr(value, "name", value))
+def test_a_built_in_extension_imports_nothing_else_of_ours(built_in: str, file: Path) -> None:
     """What comes with the program uses the door that a stranger uses; its own package is its own."""
     ours = {module for module, _ in imports_of(file) if module.split(".")[0] == "familiar_connect"}
-    own = {module for module in ours if f"{module}.".startswith(f"familiar_connect.extensions.{wing}.")}
+    own = {module for module in ours if f"{module}.".startswith(f"familiar_connect.extensions.{built_in}.")}
 
     assert ours - own <= {"familiar_connect.api", "familiar_connect.api.settings"}

@@ -139,6 +139,8 @@ async def test_what_comes_in_while_the_loop_ends_is_ended_and_not_forgotten() ->
     thread.close()
 
     assert await asyncio.to_thread(ended.wait, 10.0)
-    await asyncio.to_thread(lambda: [each.join(10.0) for each in threading.enumerate() if each.name == "extension tea"])
+    for each in threading.enumerate():
+        if each.name == "extension tea":
+            await asyncio.to_thread(each.join, 10.0)
     gc.collect()  # a coroutine that nobody awaited is told of here, as an error
     assert begun.is_set()

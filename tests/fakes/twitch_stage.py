@@ -81,7 +81,7 @@ async def on_stage(
         host = PlatformHost(
             house.familiar,
             "twitch",
-            PartContext(settings=house.familiar.config.wings.twitch, clock=house.familiar.clock, folder=home / "x"),
+            PartContext(settings=house.familiar.config.built_in.twitch, clock=house.familiar.clock, folder=home / "x"),
             told.append,
             keep=lambda name, value: kept.append((name, value)),
             keeps_numbers=True,

@@ -20,7 +20,7 @@ from familiar_connect.platforms.supervise import run_all
 from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.web.place import WebPlace
-from familiar_connect.rehearsal.place import DiscordRehearsalPlace, RehearsalPlace, WingRehearsalPlace
+from familiar_connect.rehearsal.place import BuiltInRehearsalPlace, DiscordRehearsalPlace, RehearsalPlace
 from familiar_connect.reply.chat_controls import ControlPlace
 from familiar_connect.reply.outbox import OutgoingReply
 from familiar_connect.voice.place import VoicePlace
@@ -38,7 +38,7 @@ OURS: tuple[type[Place], ...] = (
     RehearsalPlace,
     TerminalPlace,
     TwitchPlace,
-    WingRehearsalPlace,
+    BuiltInRehearsalPlace,
     VoicePlace,
     WebPlace,
 )

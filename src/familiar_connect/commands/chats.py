@@ -25,8 +25,8 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.logs import find_chat
 from familiar_connect.commands.name_completion import complete_chats
+from familiar_connect.config.built_in import PLATFORM_TITLES
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.wings import PLATFORM_TITLES
 from familiar_connect.errors import HomeError
 
 FORMATS = ("jsonl", "md")

@@ -50,10 +50,10 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
         missing = why_discord_not_set_up(root, home=home, secrets=secrets)
         yield _platform_finding("discord", reason, missing, is_wanted=token is not None)
     setup = _part_setup(root, config, secrets)
-    for wing, part in wing_platforms():
-        missing = setup.why_not_set_up(part, wing)
-        is_wanted = setup.is_begun(part, wing)
-        yield _platform_finding(wing.name, setup.why_absent(part, wing), missing, is_wanted=is_wanted)
+    for built_in, part in find_built_in_platforms():
+        missing = setup.why_not_set_up(part, built_in)
+        is_wanted = setup.is_begun(part, built_in)
+        yield _platform_finding(built_in.name, setup.why_absent(part, built_in), missing, is_wanted=is_wanted)
 
 
 def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_wanted: bool) -> DoctorFinding:
@@ -63,11 +63,11 @@ def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_
     return DoctorFinding(name, "bad", reason) if is_wanted else DoctorFinding(name, "ok", f"off: {missing}")
 
 
-def wing_platforms() -> Iterator[tuple[Extension, PlatformPart]]:
+def find_built_in_platforms() -> Iterator[tuple[Extension, PlatformPart]]:
     """The platforms that come with the program as extensions."""
-    from familiar_connect.extensions.load import load_wings
+    from familiar_connect.extensions.load import load_built_in
 
-    for each in load_wings():
+    for each in load_built_in():
         if each.extension is not None:
             yield from ((each.extension, part) for part in each.extension.platforms)
 
@@ -79,10 +79,14 @@ def _part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSe
     return PartSetup(root=root, config=config, secrets=secrets, clock=SystemClock())
 
 
-def list_wing_platforms(root: Path, config: CharacterConfig, secrets: Secrets) -> list[tuple[Extension, PlatformPart]]:
+def list_built_in_platforms(
+    root: Path, config: CharacterConfig, secrets: Secrets
+) -> list[tuple[Extension, PlatformPart]]:
     """Those of them that a familiar is set up for, whether their libraries are there or not."""
     setup = _part_setup(root, config, secrets)
-    return [(wing, part) for wing, part in wing_platforms() if setup.why_not_set_up(part, wing) is None]
+    return [
+        (built_in, part) for built_in, part in find_built_in_platforms() if setup.why_not_set_up(part, built_in) is None
+    ]
 
 
 def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) -> Iterator[DoctorFinding]:
@@ -146,7 +150,7 @@ def platforms_of(root: Path) -> list[str]:
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))
     secrets = Secrets(home)
     found = ["discord"] if why_discord_not_set_up(root, home=home, secrets=secrets) is None else []
-    return [*found, *(wing.name for wing, _ in list_wing_platforms(root, config, secrets))]
+    return [*found, *(built_in.name for built_in, _ in list_built_in_platforms(root, config, secrets))]
 
 
 def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFinding]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from familiar_connect.commands.common import home_of, open_root, profile_of, say, say_below, say_json
-from familiar_connect.commands.doctor_checks import list_wing_platforms
+from familiar_connect.commands.doctor_checks import list_built_in_platforms
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
@@ -111,7 +111,7 @@ def _azure_origin(region: str | None) -> str:
 
 
 def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator[Contact]:
-    """Discord and the platforms of wings, where `familiar run` would answer there."""
+    """Discord and the platforms of built-in extensions, where `familiar run` would answer there."""
     from familiar_connect.config.secrets import Secrets
     from familiar_connect.platforms.requirements import DISCORD_ADDRESS, DISCORD_ORIGIN, why_discord_not_set_up
 
@@ -120,8 +120,8 @@ def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator
         address = secrets.get(DISCORD_ADDRESS)
         hosts = (DISCORD_ORIGIN, *DISCORD_HOSTS) if address is None else (origin_of(address),)
         yield from (Contact(host, UNASKED, "DISCORD_BOT: `familiar run` answers on Discord") for host in hosts)
-    for wing, part in list_wing_platforms(root, config, secrets):
-        why = f"[{wing.name}] `familiar run` answers on {wing.name.title()}"
+    for built_in, part in list_built_in_platforms(root, config, secrets):
+        why = f"[{built_in.name}] `familiar run` answers on {built_in.name.title()}"
         yield from (Contact(host, UNASKED, why) for host in part.hosts)
 
 

@@ -9,6 +9,7 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.lazy_group import VerbGroup
+from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.extension_list import (
     AllowedExtension,
     ExtensionList,
@@ -16,7 +17,6 @@ from familiar_connect.config.extension_list import (
     find_extensions,
     is_extension_name,
 )
-from familiar_connect.config.wings import WINGS
 from familiar_connect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
     from familiar_connect.extensions.load import ExtensionFault, load_extension
 
     found = _find_installed(name)
-    if name not in WINGS and ExtensionList(home_of(ctx)).find(name) is None:
+    if name not in BUILT_IN and ExtensionList(home_of(ctx)).find(name) is None:
         raise ConfigError(f"{name} is not allowed, so nothing of it is loaded: `familiar extension allow {name}`")
     try:
         loaded = load_extension(found)
@@ -81,7 +81,7 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
 @click.pass_context
 def allow_extension(ctx: click.Context, name: str) -> None:
     """Let NAME run in this home. It runs with your rights, like any program you start."""
-    if name in WINGS:
+    if name in BUILT_IN:
         raise ConfigError(f"{name} comes with the program and is allowed: its section [{name}] switches it on")
     found = _find_installed(name)
     ExtensionList(home_of(ctx)).allow(found)
@@ -105,9 +105,9 @@ def forbid_extension(ctx: click.Context, name: str) -> int:
 
 
 def _find_installed(name: str) -> FoundExtension:
-    from familiar_connect.extensions.load import find_wings
+    from familiar_connect.extensions.load import find_built_in
 
-    installed = {each.name: each for each in (*find_wings(), *find_extensions())}
+    installed = {each.name: each for each in (*find_built_in(), *find_extensions())}
     if name not in installed:
         known = ", ".join(installed) or "none"
         shown = name if is_extension_name(name) else "that"
@@ -128,9 +128,9 @@ def _show_all(ctx: click.Context, *, as_json: bool) -> None:
 
 def _wing_states() -> Iterator[tuple[str, str, str]]:
     """As `_states`, for those that come with the program."""
-    from familiar_connect.extensions.load import find_wings, load_wings
+    from familiar_connect.extensions.load import find_built_in, load_built_in
 
-    for found, loaded in zip(find_wings(), load_wings(), strict=True):
+    for found, loaded in zip(find_built_in(), load_built_in(), strict=True):
         trouble = (
             f"left out: {loaded.trouble}" if loaded.trouble else f"comes with the program; [{found.name}] sets it up"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.config.wings import PLATFORM_TITLES
+from familiar_connect.config.built_in import PLATFORM_TITLES
 
 _A_FOLDER = "A familiar is a folder, and `familiar list` says where: delete it to be rid of the familiar."
 _FETCH = "`familiar model get NAME` fetches a model."

@@ -11,9 +11,9 @@ from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.habits import KEY_HABITS
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.name_completion import complete_keys
+from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
-from familiar_connect.config.wings import WINGS
 from familiar_connect.errors import ConfigError
 
 SHORT_NAMES = {
@@ -24,7 +24,7 @@ SHORT_NAMES = {
     "deepgram": "DEEPGRAM_API_KEY",
     "gemini": "GEMINI_API_KEY",
     "openai": "OPENAI_API_KEY",
-    **{name: token for name in WINGS if (token := f"{name.upper()}_TOKEN") in ENVIRONMENT},
+    **{name: token for name in BUILT_IN if (token := f"{name.upper()}_TOKEN") in ENVIRONMENT},
 }
 """What people call the service instead of the variable."""
 NOT_KEYS = (HOME_VARIABLE, FAMILIAR_VARIABLE)

@@ -36,9 +36,9 @@ from familiar_connect.commands.page_server import (
     require_web_packages,
 )
 from familiar_connect.commands.prepare import prepare_to_start
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.wings import PLATFORM_WINGS
 from familiar_connect.errors import SetupError
 from familiar_connect.support.sign_of_life import show_life
 
@@ -53,7 +53,9 @@ FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
 SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
-_WITH = ", ".join(("Discord with DISCORD_BOT", *(f"{name.title()} with [{name}] channel" for name in PLATFORM_WINGS)))
+_WITH = ", ".join(
+    ("Discord with DISCORD_BOT", *(f"{name.title()} with [{name}] channel" for name in BUILT_IN_PLATFORMS))
+)
 EPILOG = f"""\b
 Examples:
   familiar run                            {_WITH}

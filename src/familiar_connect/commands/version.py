@@ -56,11 +56,11 @@ def _home(flag: Path | None) -> Path | None:
 
 
 def _wing_libraries() -> list[str]:
-    """The packages that the wings of the program use, by the extras that bring them."""
+    """The packages that the built-in extensions of the program use, by the extras that bring them."""
+    from familiar_connect.config.built_in import BUILT_IN
     from familiar_connect.config.command import packages_of
-    from familiar_connect.config.wings import WINGS
 
-    return [name for wing in WINGS for name in packages_of(wing)]
+    return [name for built_in in BUILT_IN for name in packages_of(built_in)]
 
 
 def _version_of(distribution: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config.budgets import TurnBudgets
+from familiar_connect.config.built_in_settings import BuiltInSettings
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
@@ -40,7 +41,6 @@ from familiar_connect.config.types import (
     is_extension_part,
 )
 from familiar_connect.config.voice import STTConfig, TTSConfig
-from familiar_connect.config.wing_settings import WingSettings
 from familiar_connect.disclosure import Confidence, DisclosurePolicy
 from familiar_connect.presets.story.switches import StorySwitches
 from familiar_connect.presets.world_info.scan_settings import ScanSettings
@@ -398,7 +398,7 @@ class CharacterConfig:
     tts: TTSConfig = section(TTSConfig, "tts")
     stt: STTConfig = section(STTConfig, "stt")
     discord: DiscordConfig = section(DiscordConfig, "discord")
-    wings: Any = section(WingSettings)
+    built_in: Any = section(BuiltInSettings)
     """The sections of the extensions that come with the program."""
     typing_simulation_overrides: dict[str, object] = field(default_factory=dict)
     """What the file says of `TypingSimulationConfig`; the rest is for the mode to say."""

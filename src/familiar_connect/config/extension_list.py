@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
-from familiar_connect.config.wings import WINGS
 from familiar_connect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def is_extension_name(name: str) -> bool:
 
 
 def find_extensions() -> list[FoundExtension]:
-    """Every installed extension, by name; of two with one name only the first is found, and none with a wing's."""
+    """Every installed extension, by name; of two with one name only the first, and none with a built-in one's."""
     found: dict[str, FoundExtension] = {}
     for point in _entry_points():
         package = point.dist.name if point.dist is not None else "?"
         version = point.dist.version if point.dist is not None else "?"
-        if is_extension_name(point.name) and point.name not in WINGS:
+        if is_extension_name(point.name) and point.name not in BUILT_IN:
             extension = FoundExtension(name=point.name, target=point.value, package=package, version=version)
             found.setdefault(point.name, extension)
     return [found[name] for name in sorted(found)]

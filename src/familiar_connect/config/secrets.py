@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from familiar_connect.config.built_in import read_built_in_secrets
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.wings import wing_secrets
 from familiar_connect.errors import ConfigError, HomeError
 
 HOME_VARIABLE = "FAMILIAR_HOME"
@@ -30,7 +30,7 @@ ENVIRONMENT: dict[str, str] = {
         "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`. One that is not on "
         "this machine counts only in `secrets.env` and with `https://`."
     ),
-    **wing_secrets(),
+    **read_built_in_secrets(),
     "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
     "DEEPGRAM_API_KEY": "Key for Deepgram's transcription.",
     "DEEPGRAM_MODEL": "Deepgram model.",

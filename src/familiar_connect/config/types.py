@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from familiar_connect.audience import parse_share_target
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, InvalidValue, Rule, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import setting
-from familiar_connect.config.wings import PLATFORM_WINGS
 
 
 class ChannelMode(Enum):
@@ -177,7 +177,7 @@ class PlaceSettings:
     )
     shares_with: tuple[str, ...] = setting(
         (),
-        Rule(f'a list of places, such as ["channel:42", "server:7", "{PLATFORM_WINGS[0]}"]', _share_targets),
+        Rule(f'a list of places, such as ["channel:42", "server:7", "{BUILT_IN_PLATFORMS[0]}"]', _share_targets),
         "Where what is said here may be told as well: channels, servers or whole platforms.",
         example='["server:7"]',
     )

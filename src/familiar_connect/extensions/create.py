@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.secrets import Secrets
-from familiar_connect.config.wings import WINGS
 from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
@@ -61,7 +61,8 @@ class PartMaker:
     def make(self, part: ExtensionPart, extension: Extension, create: Callable[[PartContext], T]) -> T | None:
         """What *create* gives for *part*; None where the owner has still something to do, or it failed."""
         context = self.setup.context_for(part, extension)
-        level = logging.DEBUG if extension.name in WINGS else logging.WARNING  # a wing is there whether wanted or not
+        # A built-in extension is there whether it is wanted or not.
+        level = logging.DEBUG if extension.name in BUILT_IN else logging.WARNING
         try:
             reason = self.setup.why_absent(part, extension)
             if reason is None:

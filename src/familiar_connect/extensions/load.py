@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from familiar_connect import __version__
+from familiar_connect.config.built_in import BUILT_IN, find_target
 from familiar_connect.config.command import PACKAGE
 from familiar_connect.config.extension_list import (
     MAX_EXTENSIONS,
@@ -21,7 +22,6 @@ from familiar_connect.config.extension_list import (
     find_extensions,
 )
 from familiar_connect.config.settings import keys_of
-from familiar_connect.config.wings import WINGS, wing_target
 from familiar_connect.extensions.parts import Extension
 
 logger = logging.getLogger(__name__)
@@ -63,18 +63,20 @@ def load_extensions(
     return loaded
 
 
-def load_wings() -> list[LoadedExtension]:
+def load_built_in() -> list[LoadedExtension]:
     """The extensions that come with the program, in their order; nobody need allow them. A faulty one costs itself."""
-    return [_load_wing(each) for each in find_wings()]
+    return [_load_one_built_in(each) for each in find_built_in()]
 
 
-def find_wings() -> list[FoundExtension]:
+def find_built_in() -> list[FoundExtension]:
     """Those extensions as an entry point would name them."""
-    return [FoundExtension(name=name, target=wing_target(name), package=PACKAGE, version=__version__) for name in WINGS]
+    return [
+        FoundExtension(name=name, target=find_target(name), package=PACKAGE, version=__version__) for name in BUILT_IN
+    ]
 
 
 @cache
-def _load_wing(found: FoundExtension) -> LoadedExtension:
+def _load_one_built_in(found: FoundExtension) -> LoadedExtension:
     try:
         return LoadedExtension(name=found.name, extension=load_extension(found))
     except ExtensionFault as fault:

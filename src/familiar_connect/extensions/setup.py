@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.extras import how_to_install
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.settings import fill_fields, keys_of
 from familiar_connect.config.toml import check_document
-from familiar_connect.config.wings import WINGS
 from familiar_connect.extensions.part_context import PartContext
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def read_part_settings(
     """The settings of *part* from the section named after its extension; a `ConfigError` names the key and the fix."""
     if part.settings is None:
         return None
-    if extension.name in WINGS:  # read together with the program's own
-        own_section: DataclassInstance = getattr(config.wings, extension.name)
+    if extension.name in BUILT_IN:  # read together with the program's own
+        own_section: DataclassInstance = getattr(config.built_in, extension.name)
         return own_section
     keys = [key for each in extension.parts if each.settings is not None for key in keys_of(each.settings)]
     known = [replace(key, name=f"{extension.name}.{key.name}") for key in keys]
@@ -78,7 +78,9 @@ class PartSetup:
         """Why *part* cannot be made, with what to do about it; None: it can."""
         reason = self.why_not_set_up(part, extension)
         if reason is None and part.library and not self.is_installed(part.library):
-            return how_to_install(extension.name) if extension.name in WINGS else f"it lacks the library {part.library}"
+            return (
+                how_to_install(extension.name) if extension.name in BUILT_IN else f"it lacks the library {part.library}"
+            )
         return reason
 
     def why_not_set_up(self, part: ExtensionPart, extension: Extension) -> str | None:

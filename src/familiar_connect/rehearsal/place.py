@@ -8,9 +8,9 @@ from dataclasses import replace
 from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget, TextMarks
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.config.wings import PLATFORM_WINGS
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.load import load_wings
+from familiar_connect.extensions.load import load_built_in
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
@@ -165,7 +165,7 @@ class DiscordRehearsalPlace(RehearsalPlace):
         return text
 
 
-class WingRehearsalPlace(RehearsalPlace):
+class BuiltInRehearsalPlace(RehearsalPlace):
     """A place of a platform that comes as an extension: its own place posts, and what it posts is shown here."""
 
     def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
@@ -195,8 +195,10 @@ class WingRehearsalPlace(RehearsalPlace):
 
 
 def _wing_place(setup: PlaceSetup, post: Callable[[str], Awaitable[None]]) -> Place:
-    wing = next((each.extension for each in load_wings() if each.name == setup.platform), None)
-    rehearse = next((part.rehearse for part in wing.platforms if part.rehearse), None) if wing is not None else None
+    built_in = next((each.extension for each in load_built_in() if each.name == setup.platform), None)
+    rehearse = (
+        next((part.rehearse for part in built_in.platforms if part.rehearse), None) if built_in is not None else None
+    )
     if rehearse is None:
         raise SetupError(f"{setup.platform} cannot be rehearsed")
     return rehearse(setup.name, post)
@@ -206,5 +208,5 @@ def rehearsal_place(
     world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders
 ) -> RehearsalPlace:
     """The place *setup* as its platform shows it."""
-    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(PLATFORM_WINGS, WingRehearsalPlace)}
+    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(BUILT_IN_PLATFORMS, BuiltInRehearsalPlace)}
     return kinds.get(setup.platform, RehearsalPlace)(world, setup, familiar, readers)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, Transcript, parse_transcript
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.config.llm import SLOT_TEMPERATURES
-from familiar_connect.config.wings import PLATFORM_WINGS
 from familiar_connect.errors import ConfigError
 from familiar_connect.rehearsal.parse_rules import check_rules, list_roles
 from familiar_connect.rehearsal.parse_steps import StepParser
@@ -38,7 +38,7 @@ MAX_STEPS = 10_000
 FIRST_PERSON, FIRST_SERVER, FIRST_PLACE = 1001, 2001, 3001
 """Where ids that the file does not give begin to be counted."""
 BETWEEN_STEPS = timedelta(minutes=1)
-PLATFORMS = ("discord", *PLATFORM_WINGS, "terminal")
+PLATFORMS = ("discord", *BUILT_IN_PLATFORMS, "terminal")
 CONVERSATION_PLACE = "here"
 
 _TOP_KEYS = ("familiar", "people", "places", "models", "steps")
@@ -135,7 +135,7 @@ def _place(
         "kind", {kind.value: kind for kind in ChannelKind}, ChannelKind.dm if at_home else ChannelKind.text
     )
     is_dm = kind in (ChannelKind.dm, ChannelKind.group_dm)
-    server = None if is_dm or platform in PLATFORM_WINGS else part.text("server") or "Server"
+    server = None if is_dm or platform in BUILT_IN_PLATFORMS else part.text("server") or "Server"
     hidden = part.flag("hidden")
     members = part.texts("members")
     for member in members:

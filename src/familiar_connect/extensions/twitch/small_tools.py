@@ -1,4 +1,4 @@
-"""Small tools of the wing: a text in one line, a name as it is compared, and a memory of so many entries."""
+"""Small tools: a text in one line, a name as it is compared, and a memory of so many entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wings: extensions that come with the program. The core names none, and nobody has to allow one."""
+"""Built-in extensions: those that come with the program. The core names none, and nobody has to allow one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 
 import familiar_connect
 from familiar_connect import __version__
-from familiar_connect.config.wings import WINGS
-from familiar_connect.extensions.load import load_wings
+from familiar_connect.config.built_in import BUILT_IN
+from familiar_connect.extensions.load import load_built_in
 from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.program import make_home, run_program
 
 PACKAGE = Path(familiar_connect.__file__).parent
 NAMED_BY = {
     "twitch": {
-        "config/wings.py": "the one list of what comes with the program",
+        "config/built_in.py": "the one list of what comes with the program",
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
         "memory/weighing/fading_words.py": "an eye may be twitching",
     }
 }
-"""Wing → the files of the core that name it, each with its reason."""
+"""Built-in extension → the files of the core that name it, each with its reason."""
 NEEDY = """
 from dataclasses import dataclass
 from familiar_connect.api import Extension, PlatformPart
@@ -40,41 +40,44 @@ extension = Extension(name="tea", platforms=(part,))
 """
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_the_core_names_no_wing(wing: str) -> None:
+@pytest.mark.parametrize("built_in", BUILT_IN)
+def test_the_core_names_no_built_in_extension(built_in: str) -> None:
     """But where a reason is given; one that has gone is taken off the list."""
     named = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
-        if not path.is_relative_to(PACKAGE / "extensions" / wing) and wing in path.read_text(encoding="utf-8").lower()
+        if not path.is_relative_to(PACKAGE / "extensions" / built_in)
+        and built_in in path.read_text(encoding="utf-8").lower()
     }
 
-    assert named == set(NAMED_BY[wing])
+    assert named == set(NAMED_BY[built_in])
 
 
-def test_every_wing_loads_and_calls_itself_as_the_list_does() -> None:
+def test_every_built_in_extension_loads_and_calls_itself_as_the_list_does() -> None:
     """Without a home, a list of the owner's or a library."""
-    assert [(each.name, each.trouble) for each in load_wings()] == [(name, "") for name in WINGS]
-    assert [each.extension.name for each in load_wings() if each.extension is not None] == list(WINGS)
+    assert [(each.name, each.trouble) for each in load_built_in()] == [(name, "") for name in BUILT_IN]
+    assert [each.extension.name for each in load_built_in() if each.extension is not None] == list(BUILT_IN)
 
 
-def test_no_stranger_takes_the_name_of_a_wing(tmp_path: Path) -> None:
+def test_no_stranger_takes_the_name_of_a_built_in_extension(tmp_path: Path) -> None:
     """A package that calls itself so is not found: the list shows ours, which needs no leave."""
     site, home = tmp_path / "site", tmp_path / "home"
     make_home(home)
-    install_extension(site, WINGS[0], f"from familiar_connect.api import *\nextension = Extension(name={WINGS[0]!r})")
+    install_extension(
+        site, BUILT_IN[0], f"from familiar_connect.api import *\nextension = Extension(name={BUILT_IN[0]!r})"
+    )
 
     listed = run_beside(site, home, "extension", "list").stdout.splitlines()
-    allowed = run_beside(site, home, "extension", "allow", WINGS[0])
+    allowed = run_beside(site, home, "extension", "allow", BUILT_IN[0])
 
-    assert listed[: len(WINGS)] == [
-        f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in WINGS
+    assert listed[: len(BUILT_IN)] == [
+        f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in BUILT_IN
     ]
-    assert [line for line in listed[len(WINGS) :] if WINGS[0] in line] == []
+    assert [line for line in listed[len(BUILT_IN) :] if BUILT_IN[0] in line] == []
     assert (allowed.returncode, "comes with the program" in allowed.stderr) == (1, True)
 
 
-def test_a_wing_is_shown_with_its_settings_and_keys(tmp_path: Path) -> None:
+def test_a_built_in_extension_is_shown_with_its_settings_and_keys(tmp_path: Path) -> None:
     """As a stranger's is that was allowed."""
     home = tmp_path / "home"
     make_home(home)

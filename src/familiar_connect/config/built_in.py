@@ -1,0 +1,37 @@
+"""BUILT_IN: the extensions that come with the program, in the order they are loaded, and the secrets of each.
+
+Of a built-in extension's package only `secrets` is loaded here: whoever asks for a key loads nothing else of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+BUILT_IN_PLATFORMS = ("twitch",)
+"""Those that bring a network to talk on, which has its name."""
+BUILT_IN = (*BUILT_IN_PLATFORMS,)
+"""The owner need not allow them: who installs the program has them, and their settings switch them on."""
+PLATFORM_TITLES = ("Discord", *(name.title() for name in BUILT_IN_PLATFORMS))
+"""The networks that the program comes with, as people call them."""
+_PACKAGE = "familiar_connect.extensions"
+
+
+def find_target(name: str) -> str:
+    """Where the value of a built-in extension lies, as an entry point says it."""
+    return f"{_PACKAGE}.{name}.extension:extension"
+
+
+def load_built_in_module(built_in: str, name: str) -> Any:
+    """The module called *name* in the package of *built_in*."""
+    return import_module(f"{_PACKAGE}.{built_in}.{name}")
+
+
+@cache
+def read_built_in_secrets() -> Mapping[str, str]:
+    """The names of every built-in extension's secrets, each with what it is for."""
+    return {
+        name: says for built_in in BUILT_IN for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()
+    }
