@@ -9,8 +9,16 @@ import pytest
 
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
-from familiar_connect.reply.deliver import MAX_RETRIES, TextDeliveryRegistry, TextDeliveryTracker, deliver
+from familiar_connect.reply.deliver import (
+    MAX_RETRIES,
+    MAX_WAIT_S,
+    TextDeliveryRegistry,
+    TextDeliveryTracker,
+    deliver,
+    send_with_retry,
+)
 from tests.fakes.place import RecordingPlace
+from tests.fakes.simulated_test import in_simulated_time
 
 AT_ONCE = TypingSimulationConfig()
 TYPED = TypingSimulationConfig(enabled=True, chars_per_second=10, min_delay_s=0, max_delay_s=9, inter_line_pause_s=0.7)
@@ -289,3 +297,27 @@ async def test_a_reply_that_insists_is_not_ended_before_its_first_piece() -> Non
     assert await tracker.cancel_and_wait() == ["One."]
     assert task.cancelled()
     assert place.sent == ["One."]
+
+
+@in_simulated_time
+async def test_a_place_that_never_comes_back_does_not_keep_a_delivery_from_ending() -> None:
+    """What is on its way is waited for, but not for ever: nobody could end the program."""
+    ended: list[str] = []
+
+    async def send_for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("sending")
+
+    delivering = asyncio.create_task(send_with_retry(send_for_ever, asyncio.sleep))
+    await asyncio.sleep(1.0)
+    delivering.cancel()
+    began = asyncio.get_running_loop().time()
+    async with asyncio.timeout(10 * MAX_WAIT_S):
+        with pytest.raises(asyncio.CancelledError):
+            await delivering
+    await asyncio.sleep(0)
+
+    assert asyncio.get_running_loop().time() - began == pytest.approx(MAX_WAIT_S)
+    assert ended == ["sending"]

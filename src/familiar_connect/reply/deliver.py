@@ -199,7 +199,11 @@ async def send_with_retry(step: Callable[[], Coroutine[Any, Any, None]], sleep: 
             logger.warning("sending failed, trying again", extra={"attempt": attempt + 1, "reason": str(error)})
             await sleep(min(max(0.0, asked), MAX_WAIT_S))
         except asyncio.CancelledError:
-            await asyncio.wait({trying})
+            await asyncio.wait({trying}, timeout=MAX_WAIT_S)
+            if not trying.done():  # whether it arrived nobody knows; a place that never comes back ends no program
+                logger.warning("a place did not say whether a piece arrived", extra={"waited_s": MAX_WAIT_S})
+                trying.cancel()
+                raise
             failure = trying.result()
             if failure is not None and failure.retryable and (may_have_arrived or failure.may_have_arrived):
                 await _confirm_arrival(step, failure, sleep)

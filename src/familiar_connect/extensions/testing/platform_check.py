@@ -273,7 +273,10 @@ class _PlatformChecker:
         """Wait until nothing is being answered, so that the next step begins in quiet."""
         async with self._within():
             await self._trial.familiar.intake.wait_until_idle()
-            await self._trial.familiar.reply_path.recorder.wait_until_idle()
+            path = self._trial.familiar.reply_path
+            for channel_id in {each.message.channel_id for each in host.heard}:
+                await path.queue.wait_until_channel_idle(channel_id)
+            await path.recorder.wait_until_idle()
 
     @asynccontextmanager
     async def _within(self) -> AsyncIterator[None]:

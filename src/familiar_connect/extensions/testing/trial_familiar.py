@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from familiar_connect.config.extension_list import ExtensionList, FoundExtension
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import MAIN_SLOT, SLOT_TEMPERATURES
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.merge import merge_settings
@@ -88,7 +88,7 @@ async def open_trial_familiar(
 
 def _make_home(home: str, settings: str) -> Path:
     """A familiar's folder in *home*, with *settings* over what suits a test."""
-    folder = FamiliarFolder(Path(home).resolve() / "familiars" / NAME.lower())
+    folder = HomeFolder(Path(home).resolve()).familiar(NAME.lower())
     text = merge_settings(AT_ONCE, settings, where=Path("the test's settings"))
     folder.root.mkdir(parents=True)
     write_text(folder.settings_file, text)
