@@ -124,6 +124,7 @@ async def test_a_drawing_that_fails_is_left_to_each_page() -> None:
     assert "html" not in told[0][-1]
 
 
+@pytest.mark.slow
 async def test_a_page_that_does_not_read_is_let_go_and_holds_nobody() -> None:
     """Its events have an end; the others are told everything."""
     async with open_pages(1) as (events, told):
