@@ -25,9 +25,9 @@ from typing import Any
 from familiar_connect.audience import hidden_channel, whole_server
 from familiar_connect.chat.scene import Scene
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.platforms.discord.channel_readers import ChannelReaders
-from familiar_connect.platforms.discord.client import Application, make_client
-from familiar_connect.platforms.discord.permissions import (
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.discord.client import Application, make_client
+from familiar_connect.extensions.discord.permissions import (
     ADMINISTRATOR,
     CONNECT,
     VIEW_CHANNEL,
@@ -37,8 +37,8 @@ from familiar_connect.platforms.discord.permissions import (
     ServerMember,
     read_rules,
 )
-from familiar_connect.testing.discord_server.rights import Overwrite
-from familiar_connect.testing.discord_server.world import FakePerson, Guild, World
+from familiar_connect.extensions.discord.demo.rights import Overwrite
+from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, World
 
 ROLES, GUILD = 100, 1
 OPEN = VIEW_CHANNEL | CONNECT

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from familiar_connect.platforms.discord import channel_readers, guild_rules
-from familiar_connect.platforms.discord.permissions import CONNECT, ReadRules
+from familiar_connect.extensions.discord import channel_readers, guild_rules
+from familiar_connect.extensions.discord.permissions import CONNECT, ReadRules
 
 RulesOf = Callable[[Any, Any], ReadRules | None]
 

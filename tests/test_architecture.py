@@ -26,7 +26,7 @@ LARGE: dict[str, str] = {
     "familiar_connect/config": "one file for each group of settings, and groups are added",
     "familiar_connect/history": "one file for each kind of row, and kinds are added",
     "familiar_connect.history.store": "every read and write of turns, in the one place that owns the connection",
-    "familiar_connect.platforms.discord.place": "everything a reply can do in a channel of Discord's",
+    "familiar_connect.extensions.discord.place": "everything a reply can do in a channel of Discord's",
     "familiar_connect/platforms/web": "one file for each family of pages, and pages are added",
     "familiar_connect/support": "one file for each small tool that any room may use",
     "familiar_connect/voice": "one file for each part of hearing, of taking turns and of speaking",
@@ -87,11 +87,11 @@ LEAF_MODULES = (
 )
 # Heavy or fragile libraries, and the room or rooms that may import each.
 FENCES: dict[str, tuple[str, ...]] = {
-    "discord": ("platforms.discord",),
-    "davey": ("platforms.discord",),
-    "nacl": ("platforms.discord",),
-    "av": ("platforms.discord.voice", "voice.stt"),
-    "aiohttp": ("platforms.discord", "extensions.twitch", "testing"),
+    "discord": ("extensions.discord",),
+    "davey": ("extensions.discord",),
+    "nacl": ("extensions.discord",),
+    "av": ("extensions.discord.voice", "voice.stt"),
+    "aiohttp": ("extensions.discord", "extensions.twitch", "testing"),
     "twitchAPI": ("extensions.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),

@@ -70,7 +70,7 @@ LIBRARY_DOORS = frozenset(
         "llm/embedded/child.py",  # xllamacpp's parameters
         "memory/index/minilm.py",  # ONNX's session options
         "observe/ledger.py",  # SQLite's connection
-        "platforms/discord/client.py",  # the Discord library's client, intents and routes
+        "extensions/discord/client.py",  # the Discord library's client, intents and routes
         "extensions/twitch/account.py",  # the Twitch library's client
         "support/sqlite.py",  # SQLite's connection
         "support/re2_engine.py",  # RE2's options

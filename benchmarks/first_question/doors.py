@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.first_question.trial import WHO, Endpoint, Fact, recalled, run_program, was_starved
 from benchmarks.reliability.harness import history, make_home, until
 from benchmarks.reliability.program import running_program
-from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.extensions.discord.demo.server import DiscordServer
 from tests.fakes.page import PageProcess
 
 COLD = {"PYTHONHASHSEED": "0"}

@@ -30,8 +30,8 @@ from benchmarks.reliability.rows import asked_row, heard_row
 from benchmarks.reliability.traffic import TrafficMessage
 from benchmarks.table import Row
 from familiar_connect.config.consent import OwnerConsent
-from familiar_connect.testing.discord_server.server import DiscordServer
-from familiar_connect.testing.discord_server.world import Room
+from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.extensions.discord.demo.world import Room
 
 ROOMS, PEOPLE = 8, 20
 ASKED, PER_SECOND = 1_000, 20.0

@@ -29,7 +29,7 @@ from benchmarks.reliability.harness import (
 from benchmarks.reliability.program import NumberModel, Program, running_program
 from benchmarks.reliability.traffic import TrafficMessage
 from benchmarks.table import Row
-from familiar_connect.testing.discord_server.server import DiscordServer, Note
+from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
 
 ROUNDS = 200
 ROOMS, PEOPLE, PIECES = 8, 6, 2

@@ -25,7 +25,7 @@ from benchmarks.reliability.harness import (
 from benchmarks.reliability.rows import asked_row, heard_row
 from benchmarks.reliability.traffic import generate_traffic, number_of
 from benchmarks.table import Row
-from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.extensions.discord.demo.server import DiscordServer
 
 ROOMS, PEOPLE, PER_SECOND, SECONDS = 50, 200, 100.0, 60.0
 ASKED = 0.08

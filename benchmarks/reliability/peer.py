@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.reliability.child import Plan, serve
 from benchmarks.reliability.process_stats import ProcessStats
 from benchmarks.reliability.traffic import NAME
-from familiar_connect.platforms.discord.client import Application, make_client, use_api_url
+from familiar_connect.extensions.discord.client import Application, make_client, use_api_url
 from familiar_connect.support.aio import cancel_and_wait
 
 

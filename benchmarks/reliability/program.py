@@ -13,7 +13,7 @@ from aiohttp import web
 
 from benchmarks.model_endpoint import completion_response, serve_endpoint
 from benchmarks.reliability.traffic import number_of
-from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.extensions.discord.demo.server import DiscordServer
 
 _TOP = Path(__file__).resolve().parent.parent.parent
 START_WITHIN_S = 90.0

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from familiar_connect.support.aio import BackgroundTasks
-from familiar_connect.testing.discord_server.faults import Fault
-from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.extensions.discord.demo.faults import Fault
+from familiar_connect.extensions.discord.demo.server import DiscordServer
 
 CHUNK = 65_536
 

@@ -30,7 +30,7 @@ from benchmarks.reliability.harness import (
 from benchmarks.reliability.traffic import TrafficMessage
 from benchmarks.table import Row
 from familiar_connect.config.edit import find_setting, write_setting
-from familiar_connect.testing.discord_server.server import DiscordServer
+from familiar_connect.extensions.discord.demo.server import DiscordServer
 
 HEARD, ANSWERED = 100_000, 5_000
 ROOMS, PEOPLE, ROUNDS = 20, 60, 40

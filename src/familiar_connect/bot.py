@@ -136,8 +136,8 @@ def create_bot(
 
 
 def _discord(familiar: Familiar, secrets: Secrets, *, home: Path, is_installed: Callable[[str], bool]) -> Platform:
-    from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
-    from familiar_connect.platforms.discord.voice.parts import make_voice_parts, why_no_voice
+    from familiar_connect.extensions.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
+    from familiar_connect.extensions.discord.voice.parts import make_voice_parts, why_no_voice
     from familiar_connect.voice.service_access import ServiceAccess
 
     token = secrets.get(discord_token_name(secrets, familiar.id)) or ""

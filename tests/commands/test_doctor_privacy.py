@@ -124,7 +124,7 @@ TOLD = {
     "llm.openai_compatible": "[llm]",
     "llm.retry": "[llm]",
     "memory.index.fastembed": "`familiar memory reindex --fetch`",
-    "platforms.discord": "DISCORD_BOT",
+    "extensions.discord": "DISCORD_BOT",
     "extensions.twitch": "[twitch]",
     "platforms.web.own_program": NOBODY,  # this program again
     "platforms.web.server": NOBODY,  # listens

@@ -33,7 +33,7 @@ from typing import Any
 
 LONGEST = 4_000_000
 """The longest request, in bytes."""
-ELSEWHERE = ("familiar_connect.platforms.discord", "familiar_connect.extensions.twitch", "familiar_connect.__main__")
+ELSEWHERE = ("familiar_connect.extensions.discord", "familiar_connect.extensions.twitch", "familiar_connect.__main__")
 """Not loaded before it is asked for: extras, and the start itself."""
 ON_DEMAND = (
     *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy.ma", "prompt_toolkit"),

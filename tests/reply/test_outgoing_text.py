@@ -14,7 +14,7 @@ from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.place import PlaceFeatures, PostedMessage, ReplyTarget
 from familiar_connect.chat.types import Directives, ListedUser
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.platforms.discord.marks import MOST_MENTIONED, DiscordMarks, ids_in_mentions
+from familiar_connect.extensions.discord.marks import MOST_MENTIONED, DiscordMarks, ids_in_mentions
 from familiar_connect.reply.outgoing_text import OutgoingText
 from tests.fakes.place import RecordingPlace
 

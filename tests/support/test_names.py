@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe
 from familiar_connect.conversation.name_match import contains_any_name
-from familiar_connect.platforms.discord.people import visible_name
+from familiar_connect.extensions.discord.people import visible_name
 from familiar_connect.support.names import fold_name, has_visible, to_slug, without_invisible
 from familiar_connect.support.system_notes import speaker_name
 

@@ -11,8 +11,8 @@ pytest.importorskip("discord", reason="the Discord library is an extra")
 
 from familiar_connect.platforms.terminal.line_input import PipeReader
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.testing.discord_server.demo import how_text, run_demo
-from familiar_connect.testing.discord_server.demo_world import (
+from familiar_connect.extensions.discord.demo.demo import how_text, run_demo
+from familiar_connect.extensions.discord.demo.demo_world import (
     CHANNEL_ID,
     COUNCIL_ID,
     GARDEN_ID,
@@ -21,7 +21,7 @@ from familiar_connect.testing.discord_server.demo_world import (
     DemoWorld,
     picture_bytes,
 )
-from familiar_connect.testing.discord_server.world import World
+from familiar_connect.extensions.discord.demo.world import World
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 
 NAMES = ("you", "ada", "ben", "cy", "somebody")

@@ -94,8 +94,8 @@ def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) 
     import asyncio  # heavy: `list` does without it
 
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.discord.setup_check import check_setup
-    from familiar_connect.platforms.discord.voice.parts import missing_extra
+    from familiar_connect.extensions.discord.setup_check import check_setup
+    from familiar_connect.extensions.discord.voice.parts import missing_extra
     from familiar_connect.platforms.requirements import DISCORD_ADDRESS
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
     from familiar_connect.voice.service_access import ServiceAccess
@@ -128,7 +128,7 @@ def _check_discord_voice(missing: str | None, *, is_wanted: bool) -> DoctorFindi
     It *is_wanted* where the bot was asked into one.
     """
     from familiar_connect.config.extras import how_to_install
-    from familiar_connect.platforms.discord.voice.parts import why_libraries_fail
+    from familiar_connect.extensions.discord.voice.parts import why_libraries_fail
 
     if missing is not None:
         what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"

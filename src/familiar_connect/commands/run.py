@@ -45,7 +45,7 @@ from familiar_connect.support.sign_of_life import show_life
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
     from familiar_connect.familiar import Familiar
-    from familiar_connect.testing.discord_server.tour import TourStep
+    from familiar_connect.extensions.discord.demo.tour import TourStep
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> i
 
 async def _tour(root: Path, home: Path) -> int:
     """Let the demonstration's people speak, put the familiar away, load it anew from disk, and let them ask."""
-    from familiar_connect.testing.discord_server.tour import first_half, second_half
+    from familiar_connect.extensions.discord.demo.tour import first_half, second_half
 
     say("A tour: people of a small Discord on this computer talk with the familiar. Ctrl-C ends it.")
     for number, half in enumerate((first_half, second_half)):
@@ -250,8 +250,8 @@ class _Demo:
         self._ended = ended
 
     async def run(self) -> None:
-        from familiar_connect.testing.discord_server.demo import run_demo, write_line
-        from familiar_connect.testing.discord_server.tour import TourReader
+        from familiar_connect.extensions.discord.demo.demo import run_demo, write_line
+        from familiar_connect.extensions.discord.demo.tour import TourReader
 
         if self._half is None:
             await run_demo(self._familiar)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from familiar_connect.chat.scene import ChannelKind
-from familiar_connect.platforms.discord.permissions import CONNECT, VIEW_CHANNEL
+from familiar_connect.extensions.discord.permissions import CONNECT, VIEW_CHANNEL
 from familiar_connect.rehearsal.servers import RehearsalServers
 from familiar_connect.rehearsal.types import PlaceSetup, Rehearsal
 

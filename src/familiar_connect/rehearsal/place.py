@@ -14,8 +14,8 @@ from familiar_connect.extensions.load import load_built_in
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.platforms.discord.channel_readers import ChannelReaders
-from familiar_connect.platforms.discord.marks import DiscordMarks
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.discord.marks import DiscordMarks
 from familiar_connect.rehearsal.models import TURN
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld

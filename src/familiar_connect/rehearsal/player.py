@@ -27,7 +27,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.platforms.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.rehearsal.added import create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall

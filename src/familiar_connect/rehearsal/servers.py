@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from familiar_connect.chat.scene import ChannelKind
-from familiar_connect.platforms.discord.permissions import (
+from familiar_connect.extensions.discord.permissions import (
     CONNECT,
     VIEW_CHANNEL,
     ChannelOverwrite,

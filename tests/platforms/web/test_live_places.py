@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = needs_page
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from familiar_connect.testing.discord_server.server import DiscordServer  # noqa: E402 - needs the library's own
+from familiar_connect.extensions.discord.demo.server import DiscordServer  # noqa: E402 - needs the library's own
 
 GUILD, ROOM = 1001, 1003
 

@@ -1,0 +1,156 @@
+"""Discord's servers and channels as a Scene, kept for a while and looked at anew when something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from familiar_connect.chat.message_parts import Emoji
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
+from familiar_connect.identity import Author
+from familiar_connect.extensions.discord.inbound import stickers_of
+from familiar_connect.extensions.discord.people import author_of, visible_name
+from familiar_connect.support.clock import Clock
+from familiar_connect.support.lru import LruCache
+
+KEPT_S = 60.0
+MAX_SCENES = 1_000
+MAX_EMOJIS, MAX_STICKERS, MAX_CHANNELS, MAX_ROLES = 500, 60, 500, 250
+"""What Discord allows a server, so that nothing is cut in practice."""
+
+_KINDS = {
+    "text": ChannelKind.text,
+    "news": ChannelKind.text,
+    "public_thread": ChannelKind.thread,
+    "private_thread": ChannelKind.thread,
+    "news_thread": ChannelKind.thread,
+    "private": ChannelKind.dm,
+    "group": ChannelKind.group_dm,
+    "voice": ChannelKind.voice,
+    "stage_voice": ChannelKind.stage,
+    "forum": ChannelKind.forum_root,
+    "media": ChannelKind.forum_root,
+    "category": ChannelKind.category,
+}
+
+
+def channel_context(channel: Any, *, other: Author | None = None) -> ChannelContext:
+    """What a channel is called; *other* is who a direct conversation is with, where the channel does not say."""
+    kind = _kind(channel)
+    if kind is ChannelKind.dm:
+        recipient = getattr(channel, "recipient", None)
+        person = author_of(recipient) if recipient is not None else other
+        return ChannelContext(person.label if person else str(channel.id), kind)
+    name = visible_name(getattr(channel, "name", None)) or str(channel.id)
+    if kind is not ChannelKind.thread:
+        return ChannelContext(name, kind)
+    parent = channel.parent
+    if parent is not None and _kind(parent) is ChannelKind.forum_root:
+        kind = ChannelKind.forum_post
+    return ChannelContext(name, kind, getattr(parent, "name", None))
+
+
+def _kind(channel: Any) -> ChannelKind:
+    """A kind Discord does not tell, or that is new, counts as text."""
+    return _KINDS.get(getattr(channel.type, "name", ""), ChannelKind.text)
+
+
+def is_forum(channel: Any) -> bool:
+    """Whether *channel* is a list of posts, in which nothing is said itself."""
+    return _kind(channel) is ChannelKind.forum_root
+
+
+def scene_of(channel: Any, *, me: Any) -> Scene:
+    """Everything the library knows of the channel now, but for who speaks in it and who can read it.
+
+    See `with_speakers` and `ChannelReaders`; until that is asked a channel counts as hidden.
+    """
+    here = channel_context(channel)
+    guild = getattr(channel, "guild", None)
+    us = author_of(me) if me is not None else None
+    if guild is None:
+        return Scene(channel=here, is_dm=True, me=us, own_name=us.label if us else None)
+    topic = getattr(channel, "topic", None) or getattr(getattr(channel, "parent", None), "topic", None)
+    own = guild.me
+    return Scene(
+        server_name=guild.name,
+        server_description=guild.description,
+        server_id=guild.id,
+        channel=here,
+        channel_topic=topic,
+        roles=tuple(_role(role) for role in guild.roles[:MAX_ROLES]),
+        channels=_channels(guild),
+        emojis=tuple(
+            Emoji(name=emoji.name, emoji_id=str(emoji.id), url=emoji.url, is_animated=emoji.animated)
+            for emoji in guild.emojis[:MAX_EMOJIS]
+        ),
+        stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
+        is_hidden=True,
+        me=us,
+        own_name=own.display_name if own is not None else None,
+    )
+
+
+def with_speakers(scene: Scene, channel: Any, speakers: Iterable[Author]) -> Scene:
+    """*scene* with those who spoke in the channel lately, as they are on its server now."""
+    spoke = tuple(speakers)
+    guild = getattr(channel, "guild", None)
+    if guild is not None:
+        return replace(scene, participants=spoke, members=tuple(_member(guild, author) for author in spoke))
+    recipient = getattr(channel, "recipient", None)
+    people = spoke or ((author_of(recipient),) if recipient is not None else ())
+    return replace(scene, channel=channel_context(channel, other=spoke[0] if spoke else None), participants=people)
+
+
+def _role(role: Any) -> Role:
+    return Role(role_id=str(role.id), name=role.name, position=role.position)
+
+
+def _channels(guild: Any) -> tuple[ChannelRef, ...]:
+    return tuple(
+        ChannelRef(channel_id=each.id, name=each.name, parent_id=getattr(each, "category_id", None))
+        for each in guild.channels[:MAX_CHANNELS]
+        if each.type.name != "category"
+    )
+
+
+def _member(guild: Any, author: Author) -> Member:
+    """A speaker as they are on the server now; one who left is known by name alone."""
+    found = guild.get_member(int(author.user_id)) if author.user_id.isdigit() else None
+    if found is None:  # nobody who left has such an id: who speaks through a webhook has no account
+        return Member(author=author, is_bridge_user=not author.user_id.isdigit())
+    activity = found.activity
+    return Member(
+        author=author_of(found),
+        server_nickname=visible_name(found.nick),
+        global_name=visible_name(found.global_name),
+        presence=str(found.status),
+        activity=getattr(activity, "name", None),
+        roles=tuple(_role(role) for role in found.roles if not role.is_default()),
+        is_bot=bool(found.bot),
+        avatar_url=found.display_avatar.url,
+    )
+
+
+class SceneCache:
+    """Scenes by channel. A change on a server makes its scenes stale at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: LruCache[int, tuple[float, Scene]] = LruCache(MAX_SCENES)
+
+    def get(self, channel_id: int) -> Scene | None:
+        kept = self._kept.get(channel_id)
+        if kept is None or self._clock.monotonic() - kept[0] > KEPT_S:
+            return None
+        return kept[1]
+
+    def put(self, channel_id: int, scene: Scene) -> Scene:
+        self._kept.put(channel_id, (self._clock.monotonic(), scene))
+        return scene
+
+    def invalidate(self, guild_id: int | None) -> None:
+        """Something is different on a server."""
+        for channel_id in [key for key, (_, scene) in self._kept.items() if scene.server_id == guild_id]:
+            self._kept.pop(channel_id)

@@ -1,0 +1,249 @@
+"""VoiceSessions: the familiar in the voice channels of its servers, one for each server at most.
+
+It is in the channel it was asked to come to while somebody is there to talk with; it comes back when the connection
+was lost and when people return, and stays away when it was sent out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from familiar_connect.errors import DeliveryError
+from familiar_connect.familiar import Familiar
+from familiar_connect.extensions.discord.place import DiscordPlace
+from familiar_connect.extensions.discord.voice.call import VoiceCall
+from familiar_connect.extensions.discord.voice.parts import VoiceParts
+from familiar_connect.extensions.discord.voice.playback import DiscordAudioOut
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
+
+if TYPE_CHECKING:
+    from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
+
+CONNECT_S = 20.0
+LEAVE_S = 5.0
+RETRY_AFTER_S = (0.5, 2.0, 5.0, 10.0, 20.0)
+
+logger = logging.getLogger(__name__)
+
+
+class VoiceSessions:
+    """Joins and leaves voice channels, and hands on what happens in them."""
+
+    def __init__(
+        self,
+        familiar: Familiar,
+        make_parts: Callable[[], VoiceParts],
+        *,
+        channel_at: Callable[[int], Any],
+        place_at: Callable[[Any], DiscordPlace],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """*make_parts* is called when a channel is joined first; *channel_at* finds a channel by its id, or None."""
+        self._familiar = familiar
+        self._make_parts = make_parts
+        self._parts: VoiceParts | None = None
+        self._channel_at = channel_at
+        self._place_at = place_at
+        self._sleep = sleep
+        self._calls: dict[int, VoiceCall] = {}
+        self._dismissed: set[int] = set()
+        """Servers on which we were asked to leave."""
+        self._locks = KeyedLocks()
+        self._background = BackgroundTasks("discord voice")
+
+    def channel_id_in(self, guild_id: int) -> int | None:
+        """The voice channel we are in on a server; None: we are in none."""
+        call = self._calls.get(guild_id)
+        return call.channel.id if call is not None else None
+
+    async def join(self, channel: Any) -> None:
+        """Come to *channel*; raises where that fails."""
+        async with self._locks.lock(channel.guild.id):
+            self._dismissed.discard(channel.guild.id)
+            if channel.guild.id not in self._calls:
+                await self._begin(await self._connect(channel), channel)
+
+    async def leave(self, guild_id: int) -> None:
+        """Go; being nowhere is fine."""
+        self._dismissed.add(guild_id)
+        async with self._locks.lock(guild_id):
+            await self._end(guild_id)
+
+    def greet(self, guild_id: int) -> None:
+        """Say one of the greetings, if there are any."""
+        call, greetings = self._calls.get(guild_id), self._familiar.config.tts.greetings
+        if call is not None and greetings:
+            self._background.start(call.say(random.choice(greetings)), name=f"greet-{guild_id}")
+
+    def type_text(self, channel_id: int, author: Any, text: str) -> bool:
+        """Something was written in the chat of a voice channel; whether we are in that channel."""
+        call = next((each for each in self._calls.values() if each.channel.id == channel_id), None)
+        if call is not None:
+            call.session.type_text(author, text)
+        return call is not None
+
+    def on_voice_state(self, member: Any, before: Any, after: Any) -> None:
+        """Somebody came, went or was muted; perhaps ourselves."""
+        guild_id = member.guild.id
+        call = self._calls.get(guild_id)
+        if call is not None and member.id != member.guild.me.id:
+            call.update(member, is_here=getattr(after.channel, "id", None) == call.channel.id)
+        if before.channel != after.channel:
+            self.settle_soon(guild_id)
+
+    def settle_soon(self, guild_id: int) -> None:
+        """Something changed on a server: be where we should be."""
+        self._background.start(self._settle(guild_id), name=f"settle-{guild_id}")
+
+    async def aclose(self) -> None:
+        self._dismissed |= set(self._calls)
+        await self._background.aclose()
+        for guild_id in list(self._calls):
+            await self._end(guild_id)
+        if self._parts is not None:
+            await self._parts.aclose()
+
+    # Being where we should be
+
+    async def _settle(self, guild_id: int) -> None:
+        async with self._locks.lock(guild_id):
+            call = self._calls.get(guild_id)
+            if call is not None and call.voice.was_sent_away:
+                await self._stay_away(call)
+                return
+            if call is not None and call.voice.channel is not None and call.voice.channel.id != call.channel.id:
+                await self._follow(call)
+                return
+            known = self._familiar.subscriptions.voice_in_guild(guild_id)
+            channel = self._channel_at(call.channel.id if call is not None else known.channel_id if known else 0)
+            has_people = channel is not None and any(not member.bot for member in channel.members)
+            if call is not None and not has_people:
+                logger.info("leaves a voice channel that nobody is in", extra={"channel_id": call.channel.id})
+                await self._end(guild_id)
+            elif call is not None and channel.guild.voice_client is not call.voice:
+                await _hang_up(call.voice)  # the library began anew and knows nothing of it; `_watch` comes back
+            elif call is None and has_people and guild_id not in self._dismissed:
+                await self._come_back(channel)
+
+    async def _come_back(self, channel: Any) -> None:
+        try:
+            await self._begin(await self._connect(channel), channel)
+        except Exception as error:  # isolation: whatever the library raises; the next change tries again
+            logger.warning(
+                "a voice channel could not be joined", extra={"channel_id": channel.id, "reason": _describe(error)}
+            )
+
+    async def _stay_away(self, call: VoiceCall) -> None:
+        """Somebody sent us out: that is as good as the command."""
+        logger.info("was sent out of a voice channel", extra={"channel_id": call.channel.id})
+        await self._end(call.guild_id)
+        await self._unregister(call.channel.id)
+
+    async def _follow(self, call: VoiceCall) -> None:
+        """Somebody moved us to another channel: listen there, and here no more."""
+        voice, channel = call.voice, call.voice.channel
+        self._calls.pop(call.guild_id)
+        await call.stop()
+        await self._unregister(call.channel.id)
+        await off_loop(
+            self._familiar.subscriptions.add,
+            channel_id=channel.id,
+            kind=SubscriptionKind.voice,
+            guild_id=call.guild_id,
+        )
+        await self._begin(voice, channel)
+
+    async def _unregister(self, channel_id: int) -> None:
+        self._familiar.monitor.clear_channel(channel_id)
+        await off_loop(self._familiar.subscriptions.remove, channel_id=channel_id, kind=SubscriptionKind.voice)
+
+    # Calls
+
+    async def _connect(self, channel: Any) -> ListeningVoiceClient:
+        from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
+
+        if self._parts is None:
+            self._parts = await off_loop(self._make_parts)
+        if channel.type.name != "voice":
+            raise DeliveryError("that is a stage, and I only come to voice channels")
+        try:
+            voice: ListeningVoiceClient = await channel.connect(cls=ListeningVoiceClient, timeout=CONNECT_S)
+        except TimeoutError:
+            raise DeliveryError("Discord's voice server did not answer in time") from None
+        return voice
+
+    async def _begin(self, voice: ListeningVoiceClient, channel: Any) -> None:
+        assert self._parts is not None
+        guild_id = channel.guild.id
+        out = DiscordAudioOut(lambda: self._voice_on(guild_id))
+        place = self._place_at(channel)
+        call = VoiceCall(self._familiar, self._parts.ears, self._parts.synthesizer, out, voice, channel, place)
+        self._calls[guild_id] = call
+        await call.start()
+        self._background.start(self._watch(call), name=f"watch-{guild_id}")
+
+    def _voice_on(self, guild_id: int) -> ListeningVoiceClient | None:
+        call = self._calls.get(guild_id)
+        return call.voice if call is not None else None
+
+    async def _watch(self, call: VoiceCall) -> None:
+        """Come back as often as the connection is lost, as long as we are wanted."""
+        while self._calls.get(call.guild_id) is call:
+            await call.voice.closed.wait()
+            for pause_s in RETRY_AFTER_S:
+                async with self._locks.lock(call.guild_id):
+                    if self._calls.get(call.guild_id) is not call or not call.voice.closed.is_set():
+                        break
+                    if call.voice.was_sent_away:
+                        await self._stay_away(call)
+                        return
+                    if await self._reconnect(call):
+                        break
+                await self._sleep(pause_s)
+            else:
+                await self._give_up(call)
+
+    async def _reconnect(self, call: VoiceCall) -> bool:
+        try:
+            channel = self._channel_at(call.channel.id) or call.channel
+            call.use(await self._connect(channel), channel)
+        except Exception as error:  # isolation: whatever the library raises; it is tried again
+            logger.warning(
+                "a voice channel could not be joined again",
+                extra={"channel_id": call.channel.id, "reason": _describe(error)},
+            )
+            return False
+        return True
+
+    async def _give_up(self, call: VoiceCall) -> None:
+        async with self._locks.lock(call.guild_id):
+            if self._calls.get(call.guild_id) is call and call.voice.closed.is_set():
+                logger.error("gives up a voice channel", extra={"channel_id": call.channel.id})
+                await self._end(call.guild_id)
+
+    async def _end(self, guild_id: int) -> None:
+        call = self._calls.get(guild_id)
+        if call is not None:
+            self._calls.pop(guild_id)
+            call.voice.listen(None)
+            await _hang_up(call.voice)
+            await call.stop()
+
+
+async def _hang_up(voice: ListeningVoiceClient) -> None:
+    """Disconnect; whatever stands in the way is no reason to stay."""
+    with suppress(Exception):
+        async with asyncio.timeout(LEAVE_S):
+            await voice.disconnect(force=True)
+    voice.closed.set()
+
+
+def _describe(error: Exception) -> str:
+    """*error* in words."""
+    return str(error) or type(error).__name__
