@@ -44,8 +44,8 @@ from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
-    from familiar_connect.familiar import Familiar
     from familiar_connect.extensions.discord.demo.tour import TourStep
+    from familiar_connect.familiar import Familiar
 
 logger = logging.getLogger(__name__)
 

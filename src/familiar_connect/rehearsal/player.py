@@ -21,13 +21,13 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.rehearsal.added import create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from familiar_connect.extensions.discord.demo.world import Room
-from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from tests.extensions.discord.test_commands import LATER, used, words
+from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
 
 def shown(den: FamiliarOnDiscord, room: Room | None = None) -> list[str]:

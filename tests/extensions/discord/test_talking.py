@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.llm.scripted import ToolCallReply
-from familiar_connect.llm.types import Capabilities
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
 from familiar_connect.extensions.discord.demo.world import FORUM, PUBLIC_THREAD, FakePerson
+from familiar_connect.llm.scripted import ToolCallReply
+from familiar_connect.llm.types import Capabilities
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.scripted_familiar import with_growing_replies
 from tests.fakes.waiting import until
