@@ -24,9 +24,10 @@ from typing import Any
 
 from familiar_connect.audience import hidden_channel, whole_server
 from familiar_connect.chat.scene import Scene
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.client import Application, make_client
+from familiar_connect.extensions.discord.demo.rights import Overwrite
+from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, World
 from familiar_connect.extensions.discord.permissions import (
     ADMINISTRATOR,
     CONNECT,
@@ -37,8 +38,7 @@ from familiar_connect.extensions.discord.permissions import (
     ServerMember,
     read_rules,
 )
-from familiar_connect.extensions.discord.demo.rights import Overwrite
-from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, World
+from familiar_connect.history.store import HistoryStore
 
 ROLES, GUILD = 100, 1
 OPEN = VIEW_CHANNEL | CONNECT

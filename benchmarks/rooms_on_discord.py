@@ -19,18 +19,18 @@ from familiar_connect.config.merge import merge_settings
 from familiar_connect.context import gather
 from familiar_connect.context.providers.content_search import provider
 from familiar_connect.context.types import NO_DEADLINE
-from familiar_connect.familiar import Familiar
-from familiar_connect.llm.types import Capabilities
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
-from familiar_connect.rehearsal.models import CallLog, RehearsedModel
-from familiar_connect.rehearsal.types import ModelScript
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.extensions.discord.demo import rights
 from familiar_connect.extensions.discord.demo import world as discord_world
 from familiar_connect.extensions.discord.demo.pluralkit import say_by_proxy
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.familiar import Familiar
+from familiar_connect.llm.types import Capabilities
+from familiar_connect.rehearsal.models import CallLog, RehearsedModel
+from familiar_connect.rehearsal.types import ModelScript
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import cancel_and_wait
 
 KINDS = {
     "text": discord_world.TEXT,

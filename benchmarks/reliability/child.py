@@ -24,12 +24,12 @@ from familiar_connect.chat.place import Place
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
+from familiar_connect.extensions.discord import place as discord_place
+from familiar_connect.extensions.discord.adapter import DiscordPlatform
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Completion, Message
-from familiar_connect.extensions.discord import place as discord_place
-from familiar_connect.extensions.discord.adapter import DiscordPlatform
 from familiar_connect.reply.runner import ReplyRunner
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support import thread_pools

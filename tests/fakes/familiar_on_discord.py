@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.extensions.discord.adapter import DiscordPlatform
+from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.extensions.discord.adapter import DiscordPlatform
-from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait
-from familiar_connect.extensions.discord.demo.server import DiscordServer
-from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, scripted_familiar
 from tests.fakes.waiting import until
 

@@ -13,9 +13,9 @@ from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.commands.answer_place import AnswerPlace
 from familiar_connect.errors import DeliveryError, NotSupported, SetupError
+from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.extensions.testing.scripted_familiar import RecordedPlace
 from familiar_connect.extensions.twitch.place import TwitchPlace
-from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.platforms.supervise import run_all
 from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace

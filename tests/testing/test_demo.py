@@ -9,8 +9,6 @@ import pytest
 
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from familiar_connect.platforms.terminal.line_input import PipeReader
-from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.extensions.discord.demo.demo import how_text, run_demo
 from familiar_connect.extensions.discord.demo.demo_world import (
     CHANNEL_ID,
@@ -22,6 +20,8 @@ from familiar_connect.extensions.discord.demo.demo_world import (
     picture_bytes,
 )
 from familiar_connect.extensions.discord.demo.world import World
+from familiar_connect.platforms.terminal.line_input import PipeReader
+from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 
 NAMES = ("you", "ada", "ben", "cy", "somebody")

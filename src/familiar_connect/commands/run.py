@@ -44,8 +44,8 @@ from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
-    from familiar_connect.familiar import Familiar
     from familiar_connect.extensions.discord.demo.tour import TourStep
+    from familiar_connect.familiar import Familiar
 
 logger = logging.getLogger(__name__)
 
@@ -275,4 +275,4 @@ def require_discord() -> None:
 def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
     from familiar_connect.bot import Bot
 
-    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell)
+    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell, writes_to_owner=True)

@@ -10,12 +10,12 @@ from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scen
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.errors import SetupError
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.discord.marks import DiscordMarks
 from familiar_connect.extensions.load import load_built_in
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.extensions.discord.channel_readers import ChannelReaders
-from familiar_connect.extensions.discord.marks import DiscordMarks
 from familiar_connect.rehearsal.models import TURN
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld

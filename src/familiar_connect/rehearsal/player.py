@@ -21,13 +21,13 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
+from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.rehearsal.added import create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall
@@ -162,7 +162,7 @@ class Player:
         config = await off_loop(load_allowed_config, folder.settings_file, consent, defaults_path=self._profile)
         familiar = Familiar.from_config(
             self._root,
-            replace(config, discord=replace(config.discord, dms="everyone")),
+            config,
             llm_clients=dict(self._models),
             defaults_path=self._profile,
             clock=self._world.clock,
@@ -173,6 +173,7 @@ class Player:
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
         for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
+            familiar.intake.hear_dms_of(platform, "everyone")
             place_at = partial(self._reminder_place, familiar)
             self._ends.enter_context(familiar.reply_path.reminders.connect(platform, place_at=place_at))
         await familiar.start(keep_index=False)
@@ -291,7 +292,7 @@ class Player:
                 result.failed += await self._check(action.expectation)
 
     async def _say(self, say: Say, step: Step) -> str:
-        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.discord.webhooks)
+        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.built_in.discord.webhooks)
         with self._about(say.place):
             heard = await self.familiar.intake.receive(message, self.place(say.place))
         return heard.value
@@ -417,7 +418,7 @@ class Player:
                     is_operator=is_owner,
                     words=action.words,
                     may_manage=is_owner,
-                    may_control=setup.is_dm or self.familiar.config.discord.controls == "everyone",
+                    may_control=setup.is_dm or self.familiar.config.built_in.discord.controls == "everyone",
                     controls_section="discord",
                     answers_at=here,
                     place=None if setup.platform == "terminal" else shown,

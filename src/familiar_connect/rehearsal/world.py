@@ -12,8 +12,8 @@ from datetime import datetime
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage, WebhookIdentity
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.identity import Author
 from familiar_connect.extensions.discord.inbound import is_webhook_person, webhook_author
+from familiar_connect.identity import Author
 from familiar_connect.rehearsal.discord_view import DiscordView
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
 from familiar_connect.rehearsal.servers import RehearsalServers

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.chat.scene import Scene
+from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD, Room
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.scene import SceneCache
-from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD, Room
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
 

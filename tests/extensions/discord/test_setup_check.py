@@ -10,6 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import SetupError
+from familiar_connect.extensions.discord.demo.rights import (
+    ATTACH_FILES,
+    CONNECT,
+    ORDINARY,
+    SEND_IN_THREADS,
+    SEND_MESSAGES,
+    SPEAK,
+)
+from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, VOICE, Guild
 from familiar_connect.extensions.discord.invite import (
     PERMISSIONS,
     WITH_ALTERS,
@@ -21,16 +31,6 @@ from familiar_connect.extensions.discord.invite import (
     permission_number,
 )
 from familiar_connect.extensions.discord.setup_check import SetupFinding, check_setup
-from familiar_connect.extensions.discord.demo.rights import (
-    ATTACH_FILES,
-    CONNECT,
-    ORDINARY,
-    SEND_IN_THREADS,
-    SEND_MESSAGES,
-    SPEAK,
-)
-from familiar_connect.extensions.discord.demo.server import DiscordServer
-from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, VOICE, Guild
 from tests.fakes.waiting import until
 
 discord = pytest.importorskip("discord", reason="the Discord library is an extra")

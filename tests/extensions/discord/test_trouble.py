@@ -9,11 +9,11 @@ import pytest
 
 from familiar_connect.errors import DeliveryError, SetupError
 from familiar_connect.extensions.discord.adapter import TELL_AGAIN_S, DiscordPlatform
-from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT, WRONG_TOKEN
-from familiar_connect.support.clock import ManualClock
 from familiar_connect.extensions.discord.demo.faults import Fault
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD
+from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT, WRONG_TOKEN
+from familiar_connect.support.clock import ManualClock
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import NOON
 from tests.fakes.waiting import until

@@ -18,11 +18,6 @@ from typing import Any
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.orders.reminders import StoredReminder
-from familiar_connect.history.types import TurnMark
-from familiar_connect.identity import Author
 from familiar_connect.extensions.discord.backfill import MAX_MISSED, fetch_missed
 from familiar_connect.extensions.discord.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
@@ -46,6 +41,11 @@ from familiar_connect.extensions.discord.slash import Interactions, register_com
 from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.types import TurnMark
+from familiar_connect.identity import Author
 from familiar_connect.slash.registry import commands_of
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
@@ -121,12 +121,14 @@ class DiscordPlatform:
         """Direct messages that are looked back at when we come back, the one heard last at the end."""
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
-        self._past = PastReader(familiar.config.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
+        self._past = PastReader(
+            familiar.config.built_in.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past
+        )
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
-        self._webhooks = familiar.config.discord.webhooks
+        self._webhooks = familiar.config.built_in.discord.webhooks
         self._persona_webhooks = PersonaWebhooks(familiar)
 
     async def run(self) -> None:
@@ -346,7 +348,7 @@ class DiscordPlatform:
             changed = await register_commands(
                 self._client,
                 commands_of(self._familiar),
-                controls=self._familiar.config.discord.controls,
+                controls=self._familiar.config.built_in.discord.controls,
                 has_voice=self._voice is not None,
             )
         except Exception as error:  # isolation: without commands people can still be talked with
@@ -392,7 +394,7 @@ class DiscordPlatform:
         if await off_loop(self._revisions.newest_message_id, thread_id) is not None:
             await self._catch_up(thread_id)
         elif self._familiar.clock.now() - _opened_at(thread_id) <= timedelta(
-            seconds=self._familiar.config.discord.answer_late_s
+            seconds=self._familiar.config.built_in.discord.answer_late_s
         ):
             await self._hear_missed(thread_id, thread_id - 1)
         elif self._past.reads_past:
@@ -431,7 +433,7 @@ class DiscordPlatform:
         except DeliveryError as error:  # left for the next time; who waits for it is not answered twice
             logger.warning("a reply could not be finished", extra={"channel_id": channel.id, "reason": str(error)})
             return
-        within_s = familiar.config.discord.answer_late_s
+        within_s = familiar.config.built_in.discord.answer_late_s
         is_dm = getattr(channel, "guild", None) is None
         await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now(), is_dm=is_dm)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from familiar_connect.history.channel_parents import STANDS_ALONE, Parents
 from familiar_connect.extensions.discord.permissions import ChannelOverwrite, ReadRules, read_rules
+from familiar_connect.history.channel_parents import STANDS_ALONE, Parents
 
 _HOLD_THREADS = ("text", "news", "forum", "media")
 _THREADS = ("public_thread", "private_thread", "news_thread")

@@ -18,8 +18,8 @@ from familiar_connect.chat.message_parts import (
     WebhookIdentity,
 )
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.identity import Author
 from familiar_connect.extensions.discord.people import author_of, visible_name
+from familiar_connect.identity import Author
 from familiar_connect.support.names import fold_name
 
 if TYPE_CHECKING:

@@ -19,11 +19,6 @@ from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, Rep
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import DeliveryError
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.outbox import NONCE_CHARS
-from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.identity import Author
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.extensions.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
@@ -31,6 +26,11 @@ from familiar_connect.extensions.discord.marks import DiscordMarks, ids_in_menti
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import SceneCache, scene_of, with_speakers
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.outbox import NONCE_CHARS
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.identity import Author
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
 from familiar_connect.support.aio import cancel_and_wait, off_loop

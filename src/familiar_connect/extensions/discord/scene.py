@@ -8,9 +8,9 @@ from typing import Any
 
 from familiar_connect.chat.message_parts import Emoji
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
-from familiar_connect.identity import Author
 from familiar_connect.extensions.discord.inbound import stickers_of
 from familiar_connect.extensions.discord.people import author_of, visible_name
+from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.lru import LruCache
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from familiar_connect.familiar import Familiar
 from familiar_connect.extensions.discord.errors import delivery_error
+from familiar_connect.familiar import Familiar
 from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,12 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from familiar_connect.familiar import Familiar
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
+from familiar_connect.extensions.discord.demo.api import EPHEMERAL
+from familiar_connect.extensions.discord.demo.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
+from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
+from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
+from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.help import help_row
 from familiar_connect.platforms.terminal.line_input import EditorReader, Interrupted, LineReader, PipeReader
 from familiar_connect.platforms.terminal.screen import Screen
@@ -22,10 +26,6 @@ from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.text import one_line, printable
 from familiar_connect.support.word_wrap import terminal_width, wrap_for, wrap_words
-from familiar_connect.extensions.discord.demo.api import EPHEMERAL
-from familiar_connect.extensions.discord.demo.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
-from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
-from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
 
 _IN_ROOM = re.compile(r"#([a-z][\w-]*)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
