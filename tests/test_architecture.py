@@ -123,7 +123,7 @@ STILL_INSIDE: dict[str, frozenset[str]] = {
         {
             "audience",
             "config.character",
-            "config.platforms",
+            "config.folders",
             "extensions.speech",
             "familiar",
             "history.channel_parents",
@@ -136,6 +136,7 @@ STILL_INSIDE: dict[str, frozenset[str]] = {
             "slash.command",
             "slash.registry",
             "subscriptions",
+            "support.web_origin",
             "voice.audio",
             "voice.backends",
             "voice.protocols",
@@ -186,7 +187,7 @@ def structure_trees() -> dict[str, ast.Module]:
 def room(module: str) -> str:
     """The room *module* belongs to; every leaf shares one."""
     inner = module.removeprefix(f"{PACKAGE}.")
-    if any(f"{inner}.".startswith(f"extensions.{built_in}.") for built_in in (*BUILT_IN, "discord")):
+    if any(f"{inner}.".startswith(f"extensions.{built_in}.") for built_in in BUILT_IN):
         return "BUILT_IN"  # on the other side of the door
     leaf = inner in LEAF_MODULES or inner.split(".")[-1] in LEAF_NAMES
     return "LEAVES" if leaf else inner.split(".")[0]

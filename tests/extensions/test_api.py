@@ -24,7 +24,7 @@ UNUSED: dict[ModuleType, set[str]] = {settings: {"InvalidValue", "Rule"}}
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.py"))
 BUILT_IN_FILES = [
     (built_in, file)
-    for built_in in dict.fromkeys((*BUILT_IN, "discord"))
+    for built_in in BUILT_IN
     for file in sorted((Path(extensions.__path__[0]) / built_in).rglob("*.py"))
 ]
 

@@ -27,7 +27,7 @@ from tests.fakes.scripted_familiar import scripted_familiar
 def test_a_platform_says_who_the_owner_is_on_it_and_nowhere_else() -> None:
     """Somebody of another network may have the id that the owner has on this one."""
     owner = OwnerContact()
-    intake = SimpleNamespace(hear_every_dm_of=lambda platform: None)
+    intake = SimpleNamespace(hear_dms_of=lambda platform, whose: None)
     familiar: Any = SimpleNamespace(owner=owner, live_places=LivePlaces(), intake=intake)
     part = PartContext(settings=None, clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC)), folder=Path("x"))
     host = PlatformHost(familiar, "irc", part, lambda sentence: None)

@@ -20,7 +20,7 @@ from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
-from familiar_connect.config.secrets import Secrets, discord_token_name
+from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import ConfigError
 from familiar_connect.extensions.discord.invite import (
     INTENTS,
@@ -94,7 +94,7 @@ def _has_alters(home: Path, familiar_id: str) -> bool:
 
 def _from_token(home: Path, familiar_id: str) -> str:
     secrets = Secrets(home)
-    name = discord_token_name(secrets, familiar_id)
+    name = secrets.name_for(familiar_id, "DISCORD_BOT")
     token = secrets.get(name)
     if token is None:
         raise ConfigError(

@@ -37,23 +37,18 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     When it *knocks*, Discord is logged in to with the real library.
     """
     from familiar_connect.config import load_character_config
-    from familiar_connect.config.secrets import Secrets, discord_token_name
-    from familiar_connect.platforms.requirements import why_discord_absent, why_discord_not_set_up
+    from familiar_connect.config.secrets import Secrets
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    secrets = Secrets(home)
-    token = secrets.get(discord_token_name(secrets, root.name))
-    reason = why_discord_absent(root, home=home, secrets=secrets)
-    if reason is None and knocks and token is not None:
-        yield from _check_discord(root, home, token, config)
-    else:
-        missing = why_discord_not_set_up(root, home=home, secrets=secrets)
-        yield _platform_finding("discord", reason, missing, is_wanted=token is not None)
-    setup = _part_setup(root, config, secrets)
+    setup = part_setup(root, config, Secrets(home))
     for built_in, part in find_built_in_platforms():
+        reason = setup.why_absent(part, built_in)
+        if reason is None and knocks and built_in.name == "discord":
+            yield from _check_discord(root, home, setup.context_for(part, built_in).secrets["DISCORD_BOT"], config)
+            continue
         missing = setup.why_not_set_up(part, built_in)
         is_wanted = setup.is_begun(part, built_in)
-        yield _platform_finding(built_in.name, setup.why_absent(part, built_in), missing, is_wanted=is_wanted)
+        yield _platform_finding(built_in.name, reason, missing, is_wanted=is_wanted)
 
 
 def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_wanted: bool) -> DoctorFinding:
@@ -72,18 +67,16 @@ def find_built_in_platforms() -> Iterator[tuple[Extension, PlatformPart]]:
             yield from ((each.extension, part) for part in each.extension.platforms)
 
 
-def _part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSetup:
+def part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSetup:
+    """What the files of a familiar say of its parts."""
     from familiar_connect.extensions.setup import PartSetup
     from familiar_connect.support.clock import SystemClock
 
     return PartSetup(root=root, config=config, secrets=secrets, clock=SystemClock())
 
 
-def list_built_in_platforms(
-    root: Path, config: CharacterConfig, secrets: Secrets
-) -> list[tuple[Extension, PlatformPart]]:
+def list_built_in_platforms(setup: PartSetup) -> list[tuple[Extension, PlatformPart]]:
     """Those of them that a familiar is set up for, whether their libraries are there or not."""
-    setup = _part_setup(root, config, secrets)
     return [
         (built_in, part) for built_in, part in find_built_in_platforms() if setup.why_not_set_up(part, built_in) is None
     ]
@@ -96,7 +89,6 @@ def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) 
     from familiar_connect.config.secrets import Secrets
     from familiar_connect.extensions.discord.setup_check import check_setup
     from familiar_connect.extensions.discord.voice.parts import missing_extra
-    from familiar_connect.platforms.requirements import DISCORD_ADDRESS
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
     from familiar_connect.voice.service_access import ServiceAccess
 
@@ -108,7 +100,7 @@ def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) 
         with spinner("asking Discord"):
             asking = check_setup(
                 token,
-                api_url=Secrets(home).get(DISCORD_ADDRESS),
+                api_url=Secrets(home).get("DISCORD_API_URL"),
                 subscribed=[each.channel_id for each in on_servers if each.kind is SubscriptionKind.text],
                 voice_channels=talks_in,
                 has_alters=bool(config.alters),
@@ -144,13 +136,10 @@ def platforms_of(root: Path) -> list[str]:
     """The platforms a familiar is set up for, whether their libraries are there or not."""
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.requirements import why_discord_not_set_up
 
     home = FamiliarFolder(root).home.root
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))
-    secrets = Secrets(home)
-    found = ["discord"] if why_discord_not_set_up(root, home=home, secrets=secrets) is None else []
-    return [*found, *(built_in.name for built_in, _ in list_built_in_platforms(root, config, secrets))]
+    return [built_in.name for built_in, _ in list_built_in_platforms(part_setup(root, config, Secrets(home)))]
 
 
 def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFinding]:

@@ -275,4 +275,4 @@ def require_discord() -> None:
 def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
     from familiar_connect.bot import Bot
 
-    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell)
+    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell, writes_to_owner=True)

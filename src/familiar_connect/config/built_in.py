@@ -10,11 +10,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-BUILT_IN_PLATFORMS = ("twitch",)
+BUILT_IN_PLATFORMS = ("discord", "twitch")
 """Those that bring a network to talk on, which has its name."""
 BUILT_IN = (*BUILT_IN_PLATFORMS,)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
-PLATFORM_TITLES = ("Discord", *(name.title() for name in BUILT_IN_PLATFORMS))
+PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
 """The networks that the program comes with, as people call them."""
 _PACKAGE = "familiar_connect.extensions"
 
@@ -30,8 +30,8 @@ def load_built_in_module(built_in: str, name: str) -> Any:
 
 
 @cache
-def read_built_in_secrets() -> Mapping[str, str]:
-    """The names of every built-in extension's secrets, each with what it is for."""
+def read_built_in_secrets(names: tuple[str, ...] = BUILT_IN) -> Mapping[str, str]:
+    """The secrets of every built-in extension, or of those called *names*, each with what it is for."""
     return {
-        name: says for built_in in BUILT_IN for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()
+        name: says for built_in in names for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()
     }

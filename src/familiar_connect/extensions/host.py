@@ -66,7 +66,8 @@ class PlatformHost:
         self._keep = keep
         self._keeps_numbers = keeps_numbers
         self._background = BackgroundTasks(platform)
-        familiar.intake.hear_every_dm_of(platform)
+        # One whose section does not say it decides by itself whose it hands on.
+        familiar.intake.hear_dms_of(platform, getattr(part.settings, "dms", "everyone"))
         self.platform = platform
         self.settings: Any = part.settings
         """The part's settings dataclass, filled."""

@@ -34,12 +34,14 @@ class ExtensionPart:
     """A frozen dataclass of `setting(…)` fields: the keys of the section named after the extension."""
     secrets: tuple[str, ...] = ()
     """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
+    secrets_of_each: tuple[str, ...] = ()
+    """Those of them that a familiar may have for itself: `NAME_WREN` is that of `wren` and comes before `NAME`."""
     required: tuple[str, ...] = ()
     """Settings and secrets without which it does nothing; the sentence on those that are missing is ours."""
     library: str = ""
     """A module that an extra brings and that it cannot do without."""
-    hosts: tuple[str, ...] = ()
-    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org."""
+    hosts: tuple[str, ...] | Callable[[PartContext], tuple[str, ...]] = ()
+    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org; or what finds it out."""
     why_not_set_up: Callable[[PartContext], str | None] | None = None
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
@@ -68,6 +70,8 @@ class PlatformPart(ExtensionPart):
     create: Callable[[PlatformHost], ExtensionPlatform]
     keeps_numbers: bool = False
     """Its channels are whole numbers, and `channels/NUMBER.toml` is named after the network's own."""
+    writes_to_owner: bool = False
+    """While it runs, it brings the owner what the familiar has to say to them; it is not said where it runs then."""
     rehearse: Callable[[str, PostLine], Place] | None = None
     """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
 

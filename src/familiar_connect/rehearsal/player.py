@@ -162,7 +162,7 @@ class Player:
         config = await off_loop(load_allowed_config, folder.settings_file, consent, defaults_path=self._profile)
         familiar = Familiar.from_config(
             self._root,
-            replace(config, discord=replace(config.discord, dms="everyone")),
+            config,
             llm_clients=dict(self._models),
             defaults_path=self._profile,
             clock=self._world.clock,
@@ -173,6 +173,7 @@ class Player:
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
         for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
+            familiar.intake.hear_dms_of(platform, "everyone")
             place_at = partial(self._reminder_place, familiar)
             self._ends.enter_context(familiar.reply_path.reminders.connect(platform, place_at=place_at))
         await familiar.start(keep_index=False)
@@ -291,7 +292,7 @@ class Player:
                 result.failed += await self._check(action.expectation)
 
     async def _say(self, say: Say, step: Step) -> str:
-        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.discord.webhooks)
+        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.built_in.discord.webhooks)
         with self._about(say.place):
             heard = await self.familiar.intake.receive(message, self.place(say.place))
         return heard.value
@@ -417,7 +418,7 @@ class Player:
                     is_operator=is_owner,
                     words=action.words,
                     may_manage=is_owner,
-                    may_control=setup.is_dm or self.familiar.config.discord.controls == "everyone",
+                    may_control=setup.is_dm or self.familiar.config.built_in.discord.controls == "everyone",
                     controls_section="discord",
                     answers_at=here,
                     place=None if setup.platform == "terminal" else shown,

@@ -317,10 +317,10 @@ def build_intake(
             subscriptions=stores.subscriptions,
             privacy=stores.privacy,
             owner=inputs.owner,
-            dms=config.discord.dms,
+            dms={name: each.dms for name, each in vars(config.built_in).items() if hasattr(each, "dms")},
             limits=limits,
-            bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
-            bot_reply_limit=config.discord.bot_reply_limit,
+            bots=frozenset(f"discord:{user_id}" for user_id in config.built_in.discord.hears_bots),
+            bot_reply_limit=config.built_in.discord.bot_reply_limit,
             view=build_message_view(inputs, lookup),
         ),
         queue=queue,
@@ -364,7 +364,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     user_persona = UserPersona(config.user_persona)
     lookup = build_turn_inputs(inputs, user_persona)
     turns = build_turn_builder(inputs, lookup)
-    outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.discord.answer_late_s, clock=clock)
+    outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.built_in.discord.answer_late_s, clock=clock)
     runner = ReplyRunner(
         turns=turns,
         pipeline_for=inputs.pipeline_for,

@@ -117,12 +117,14 @@ class DiscordPlatform:
         """Direct messages that are looked back at when we come back, the one heard last at the end."""
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
-        self._past = PastReader(familiar.config.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
+        self._past = PastReader(
+            familiar.config.built_in.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past
+        )
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
-        self._webhooks = familiar.config.discord.webhooks
+        self._webhooks = familiar.config.built_in.discord.webhooks
         self._persona_webhooks = PersonaWebhooks(familiar)
 
     async def run(self) -> None:
@@ -342,7 +344,7 @@ class DiscordPlatform:
             changed = await register_commands(
                 self._client,
                 commands_of(self._familiar),
-                controls=self._familiar.config.discord.controls,
+                controls=self._familiar.config.built_in.discord.controls,
                 has_voice=self._voice is not None,
             )
         except Exception as error:  # isolation: without commands people can still be talked with
@@ -388,7 +390,7 @@ class DiscordPlatform:
         if await off_loop(self._revisions.newest_message_id, thread_id) is not None:
             await self._catch_up(thread_id)
         elif self._familiar.clock.now() - _opened_at(thread_id) <= timedelta(
-            seconds=self._familiar.config.discord.answer_late_s
+            seconds=self._familiar.config.built_in.discord.answer_late_s
         ):
             await self._hear_missed(thread_id, thread_id - 1)
         elif self._past.reads_past:
@@ -427,7 +429,7 @@ class DiscordPlatform:
         except DeliveryError as error:  # left for the next time; who waits for it is not answered twice
             logger.warning("a reply could not be finished", extra={"channel_id": channel.id, "reason": str(error)})
             return
-        within_s = familiar.config.discord.answer_late_s
+        within_s = familiar.config.built_in.discord.answer_late_s
         is_dm = getattr(channel, "guild", None) is None
         await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now(), is_dm=is_dm)
 

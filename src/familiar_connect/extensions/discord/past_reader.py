@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.extensions.discord.backfill import fetch_between
 from familiar_connect.extensions.discord.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.extensions.discord.scene import is_forum
+from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.history.types import TurnMark
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class PastReader:
 
     def __init__(
         self,
-        settings: DiscordConfig,
+        settings: Settings,
         lanes: ChannelQueues,
         *,
         channel_at: Callable[[int], Awaitable[Any]],

@@ -12,9 +12,9 @@ from typing import Any
 from familiar_connect.api import Place, Scene, SlashCommand, SlashContext, SlashReply
 from familiar_connect.api.messages import ChannelKind
 from familiar_connect.api.support import truncate_chars
-from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import channel_context
+from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.voice.control import voice_control
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 from familiar_connect.familiar import Familiar
@@ -32,7 +32,7 @@ CHAT_INPUT, STRING = 1, 3
 IN_SERVERS, IN_DIRECT = 0, 1
 MANAGE_CHANNELS, ADMINISTRATORS = str(1 << 4), "0"
 """Rights as Discord counts them; without any, a command is shown to administrators alone."""
-CONTROLS_UNLESS_SET = DiscordConfig.controls
+CONTROLS_UNLESS_SET = Settings.controls
 UNKNOWN = "I do not know that command any more. Discord shows the new ones soon."
 IN_FULL = "The answer is long, so it is in the file."
 
@@ -211,7 +211,7 @@ class Interactions:
                 why_no_voice=self._why_no_voice,
             ),
             answers_at=self._place_at(interaction.channel),
-            may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
+            may_control=interaction.guild_id is None or self._familiar.config.built_in.discord.controls == "everyone",
             controls_section="discord",
         )
         return context if said is None else replace(context, acknowledge=said.acknowledge)

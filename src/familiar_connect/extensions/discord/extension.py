@@ -1,0 +1,52 @@
+"""The value by which Discord is found. Making it loads the settings and no more."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from familiar_connect.api import Extension, PlatformPart
+from familiar_connect.extensions.discord.addresses import list_hosts, why_not_sent
+from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
+from familiar_connect.extensions.discord.settings import Settings
+
+if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
+    from familiar_connect.api import ExtensionPlatform, PlatformHost
+
+
+def create_platform(host: PlatformHost) -> ExtensionPlatform:
+    """Called once for each familiar."""
+    from familiar_connect.config.folders import FamiliarFolder
+    from familiar_connect.extensions.discord.adapter import DiscordPlatform
+    from familiar_connect.extensions.discord.voice.parts import make_voice_parts, why_no_voice
+    from familiar_connect.voice.service_access import ServiceAccess
+
+    familiar = host._familiar  # not moved yet: the platform is to use the host
+    home = FamiliarFolder(familiar.root).home.root
+    missing = why_no_voice(familiar.config, ServiceAccess.of_home(home))
+    return DiscordPlatform(
+        familiar,
+        token=host.secrets[TOKEN],
+        api_url=host.secrets.get(ADDRESS),
+        make_voice=partial(make_voice_parts, familiar, home) if missing is None else None,
+        why_no_voice=missing,
+    )
+
+
+extension = Extension(
+    name="discord",
+    platforms=(
+        PlatformPart(
+            create=create_platform,
+            settings=Settings,
+            secrets=tuple(SECRETS),
+            secrets_of_each=(TOKEN,),
+            required=(TOKEN,),
+            library="discord",
+            hosts=list_hosts,
+            why_not_set_up=why_not_sent,
+            keeps_numbers=True,
+            writes_to_owner=True,
+        ),
+    ),
+)
