@@ -22,6 +22,7 @@ from familiar_connect.config.load import load_allowed_config
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.reader_records import ReaderRecords
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
@@ -191,7 +192,7 @@ class Player:
     def _readers_for(self, familiar: Familiar) -> ChannelReaders:
         """Who can read what, as this run of the familiar knows it."""
         if self._readers is None or self._readers[0] is not familiar:
-            self._readers = familiar, ChannelReaders(familiar.history_store, familiar.id)
+            self._readers = familiar, ChannelReaders(ReaderRecords(familiar.history_store, familiar.id, "discord"))
         return self._readers[1]
 
     def _is_owner(self, author: Author) -> bool:
