@@ -12,7 +12,7 @@ from familiar_connect.support.names import has_visible
 
 def author_of(person: Any) -> Author:
     """A user or member, under the names that can be seen."""
-    found = Author.from_discord_member(person)
+    found = Author("discord", str(person.id), person.name, person.display_name)
     username, display_name = visible_name(found.username), visible_name(found.display_name)
     if username == found.username and display_name == found.display_name:
         return found
