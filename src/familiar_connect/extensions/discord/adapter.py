@@ -15,9 +15,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import InboundMessage
-from familiar_connect.errors import DeliveryError
+from familiar_connect.api import Author, DeliveryError, InboundMessage, Scene
+from familiar_connect.api.support import BackgroundTasks, LruCache, off_loop
 from familiar_connect.extensions.discord.backfill import MAX_MISSED, fetch_missed
 from familiar_connect.extensions.discord.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
@@ -45,11 +44,8 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.history.types import TurnMark
-from familiar_connect.identity import Author
 from familiar_connect.slash.registry import commands_of
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import BackgroundTasks, off_loop
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 

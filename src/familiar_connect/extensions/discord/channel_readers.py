@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from familiar_connect.api import Scene
+from familiar_connect.api.support import LoopBreak, LruCache, off_loop
 from familiar_connect.audience import AudienceKind, RuledChannel
-from familiar_connect.chat.scene import Scene
 from familiar_connect.extensions.discord.guild_rules import find_hidden_threads, find_parent_id, read_guild_rules
 from familiar_connect.extensions.discord.people import find_people_in
 from familiar_connect.extensions.discord.permissions import (
@@ -26,8 +27,6 @@ from familiar_connect.extensions.discord.permissions import (
 from familiar_connect.history.channel_parents import Parents
 from familiar_connect.history.channel_readers import ReaderSet
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.support.aio import LoopBreak, off_loop
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,19 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from familiar_connect.chat.message_parts import MessagePiece, Reaction, ReferencedMessage
-from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
-from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.errors import DeliveryError
+from familiar_connect.api import (
+    Author,
+    DeliveryError,
+    InboundMessage,
+    ListedUser,
+    Place,
+    PlaceFeatures,
+    ReferencedMessage,
+    ReplyTarget,
+    Scene,
+)
+from familiar_connect.api.messages import MessagePiece, PostedMessage, Reaction
+from familiar_connect.api.support import cancel_and_wait, off_loop, pack_reply, send_with_retry
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.extensions.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
@@ -28,12 +36,7 @@ from familiar_connect.extensions.discord.scene import SceneCache, scene_of, with
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.identity import Author
-from familiar_connect.reply.chunks import pack_reply
-from familiar_connect.reply.deliver import send_with_retry
-from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +47,8 @@ EDIT_INTERVAL_S = 1.2
 ANSWER_WITHIN_S = 30.0
 MAX_SPEAKERS = 30
 MAX_WEBHOOK_NAME = 80
+NONCE_CHARS = 25
+"""The longest that Discord takes."""
 NOT_FOUND = 404
 LOOKED_BACK = 20
 """Messages among which one that may have arrived is looked for."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from familiar_connect.errors import SetupError
+from familiar_connect.api import SetupError
+from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.discord.client import Application, fetch_application, make_client, use_api_url
 from familiar_connect.extensions.discord.errors import PORTAL, translate_errors
 from familiar_connect.extensions.discord.invite import INTENTS, PERMISSIONS, WITH_VOICE, BotPermission, list_permissions
-from familiar_connect.support.aio import cancel_and_wait
 
 WITHIN_S = 20.0
 """How long Discord may take for all of it."""

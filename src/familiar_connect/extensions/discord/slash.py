@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.place import Place
-from familiar_connect.chat.scene import ChannelKind, Scene
+from familiar_connect.api import Place, Scene, SlashCommand, SlashContext, SlashReply
+from familiar_connect.api.messages import ChannelKind
+from familiar_connect.api.support import truncate_chars
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import channel_context
 from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.voice.control import voice_control
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
+from familiar_connect.slash.command import SlashFile, SlashPlace
 from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
-from familiar_connect.support.text import truncate_chars
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.familiar import Familiar
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 

@@ -6,15 +6,15 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.chat.scene import Scene
+from familiar_connect.api import Author, Scene
+from familiar_connect.api.speech import SpeechSynthesizer
+from familiar_connect.api.support import BackgroundTasks
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.scene import with_speakers
 from familiar_connect.extensions.discord.voice.playback import DiscordAudioOut
 from familiar_connect.familiar import Familiar
-from familiar_connect.identity import Author
-from familiar_connect.support.aio import BackgroundTasks
-from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
+from familiar_connect.voice.protocols import EarsFactory
 from familiar_connect.voice.session import VoiceChannel, VoiceSession
 
 if TYPE_CHECKING:

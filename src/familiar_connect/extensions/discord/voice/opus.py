@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from familiar_connect.api.speech import HEARING_RATE
 from familiar_connect.voice.audio import DISCORD_FRAME_SIZE
-from familiar_connect.voice.protocols import HEARING_RATE
 
 DISCORD_RATE = 48_000
 FRAME_S = 0.02

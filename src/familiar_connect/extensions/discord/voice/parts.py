@@ -9,10 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from familiar_connect.api.speech import SpeechSynthesizer
+from familiar_connect.api.support import how_to_install
 from familiar_connect.config.character import CharacterConfig
-from familiar_connect.config.extras import how_to_install
 from familiar_connect.voice.backends import VoiceBackends, libraries_for
-from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
+from familiar_connect.voice.protocols import EarsFactory
 from familiar_connect.voice.service_access import ServiceAccess
 
 if TYPE_CHECKING:  # whoever only asks what is missing needs no familiar

@@ -7,10 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from familiar_connect.errors import DeliveryError
+from familiar_connect.api import DeliveryError
+from familiar_connect.api.support import cancel_and_wait, off_loop
 from familiar_connect.extensions.discord.voice.opus import DISCORD_RATE, FRAME_S, OpusSpeech
 from familiar_connect.extensions.discord.voice.packets import SILENCE
-from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.voice.audio import DISCORD_FRAME_SIZE, duration_s, mono_to_stereo, resample
 
 SILENT_FRAMES = 5

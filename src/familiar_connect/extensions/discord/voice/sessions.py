@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.errors import DeliveryError
+from familiar_connect.api import DeliveryError
+from familiar_connect.api.support import BackgroundTasks, KeyedLocks, off_loop
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.voice.call import VoiceCall
 from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.extensions.discord.voice.playback import DiscordAudioOut
 from familiar_connect.familiar import Familiar
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
