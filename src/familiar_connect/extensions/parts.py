@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.extensions.part_context import PartContext
+    from familiar_connect.extensions.rehearsed import RehearsedServers
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool
@@ -74,6 +75,8 @@ class PlatformPart(ExtensionPart):
     """While it runs, it brings the owner what the familiar has to say to them; it is not said where it runs then."""
     rehearse: Callable[[str, PostLine], Place] | None = None
     """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
+    rehearse_servers: Callable[[], RehearsedServers] | None = None
+    """For `familiar rehearse` where channels are on servers, whose roles and members say who reads them."""
 
 
 @dataclass(frozen=True, kw_only=True)

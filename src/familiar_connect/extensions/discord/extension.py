@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart
@@ -10,7 +11,8 @@ from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.discord.settings import Settings
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
-    from familiar_connect.api import ExtensionPlatform, PlatformHost
+    from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
+    from familiar_connect.api.stand_in import RehearsedServers
 
 
 def create_platform(host: PlatformHost) -> ExtensionPlatform:
@@ -28,6 +30,20 @@ def create_platform(host: PlatformHost) -> ExtensionPlatform:
     )
 
 
+def create_rehearsal(channel: str, post: Callable[[str], Awaitable[None]]) -> Place:
+    """A channel for `familiar rehearse`."""
+    from familiar_connect.extensions.discord.rehearsal import RehearsedChat
+
+    return RehearsedChat(post)
+
+
+def create_servers() -> RehearsedServers:
+    """The servers of a rehearsal."""
+    from familiar_connect.extensions.discord.rehearsal import RehearsedDiscord
+
+    return RehearsedDiscord()
+
+
 extension = Extension(
     name="discord",
     platforms=(
@@ -42,6 +58,8 @@ extension = Extension(
             why_not_set_up=why_not_sent,
             keeps_numbers=True,
             writes_to_owner=True,
+            rehearse=create_rehearsal,
+            rehearse_servers=create_servers,
         ),
     ),
 )

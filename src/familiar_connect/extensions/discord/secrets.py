@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TOKEN = "DISCORD_BOT"
 ADDRESS = "DISCORD_API_URL"
+MAIN_SECRET = TOKEN
+"""The one that `familiar keys set discord` sets."""
 
 SECRETS = {
     TOKEN: "Token of the Discord bot. `DISCORD_BOT_WREN` is that of the familiar `wren` and comes before it.",
