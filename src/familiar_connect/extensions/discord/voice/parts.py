@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,13 +37,12 @@ class VoiceParts:
 
 
 def missing_extra(
-    config: CharacterConfig,
-    access: ServiceAccess,
+    speech_libraries: Iterable[str],
     *,
     is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
 ) -> Literal["voice", "discord"] | None:
-    """The extra whose libraries voice channels lack; None: all are there."""
-    if not all(map(is_installed, (*libraries_for(config, access), CODEC_LIBRARY))):
+    """The extra whose libraries voice channels lack, *speech_libraries* among them; None: all are there."""
+    if not all(map(is_installed, (*speech_libraries, CODEC_LIBRARY))):
         return "voice"
     return None if all(map(is_installed, ENCRYPTION_LIBRARIES)) else "discord"
 
@@ -55,7 +54,7 @@ def why_no_voice(
     is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
 ) -> str | None:
     """Why voice channels cannot be joined, with what to do about it; None: they can."""
-    match missing_extra(config, access, is_installed=is_installed):
+    match missing_extra(libraries_for(config, access), is_installed=is_installed):
         case "voice":
             return f"I have no voice yet: {how_to_install('voice')}."
         case "discord":
