@@ -20,6 +20,7 @@ from familiar_connect.api import (
     servers,
     settings,
     speech,
+    stand_in,
     support,
     testing,
 )
