@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from familiar_connect.chat.place import Place
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
-from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
+from familiar_connect.extensions.load import ExtensionFault, LoadedExtension, load_built_in
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
+from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
 
 
@@ -32,6 +34,19 @@ class HostedPlatform:
             await self._platform.run()
         finally:
             await self._host.aclose()
+
+
+def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = lambda sentence: None) -> PlatformHost:
+    """The host of a built-in platform that is started by other hands than the program's: without any secrets."""
+    found = next(each.extension for each in load_built_in() if each.name == name)
+    assert found is not None
+    context = PartContext(
+        settings=getattr(familiar.config.built_in, name),
+        clock=familiar.clock,
+        folder=FamiliarFolder(familiar.root).extension_data(name),
+        familiar_id=familiar.id,
+    )
+    return PlatformHost(familiar, name, context, tell, keeps_numbers=found.platforms[0].keeps_numbers)
 
 
 def create_platforms(
@@ -64,7 +79,16 @@ def _create(
             raise ExtensionFault(f"it may not keep the secret {secret}, which it does not name")
         maker.secrets.put(maker.setup.secret_name(part, secret), value)
 
-    host = PlatformHost(familiar, name, context, tell, keep=keep, keeps_numbers=part.keeps_numbers)
+    home = FamiliarFolder(familiar.root).home.root
+    host = PlatformHost(
+        familiar,
+        name,
+        context,
+        tell,
+        keep=keep,
+        keeps_numbers=part.keeps_numbers,
+        open_speech=partial(open_speech_access, familiar.root, home, familiar.config),
+    )
     made = part.create(host)
     lacking = [each for each in ("places", "run") if not hasattr(made, each)]
     if lacking:

@@ -17,6 +17,7 @@ from familiar_connect.extensions.discord.demo.api import EPHEMERAL
 from familiar_connect.extensions.discord.demo.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
 from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
 from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
+from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.help import help_row
 from familiar_connect.platforms.terminal.line_input import EditorReader, Interrupted, LineReader, PipeReader
@@ -85,7 +86,9 @@ async def run_demo(
         kind = SubscriptionKind.text
         for channel_id in stage.channel_ids:
             await off_loop(familiar.subscriptions.add, channel_id=channel_id, kind=kind, guild_id=SERVER_ID)
-        platform = DiscordPlatform(familiar, token=server.token, api_url=server.api_url, guild_ready_timeout_s=0.2)
+        platform = DiscordPlatform(
+            make_host(familiar, "discord"), token=server.token, api_url=server.api_url, guild_ready_timeout_s=0.2
+        )
         playing = asyncio.create_task(platform.run(), name="demo-discord")
         talking = asyncio.create_task(stage.talk(reader), name="demo-people")
         try:
