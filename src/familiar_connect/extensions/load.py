@@ -68,6 +68,11 @@ def load_built_in() -> list[LoadedExtension]:
     return [_load_one_built_in(each) for each in find_built_in()]
 
 
+def load_one_built_in(name: str) -> LoadedExtension:
+    """The one called *name*, and no other."""
+    return next(_load_one_built_in(each) for each in find_built_in() if each.name == name)
+
+
 def find_built_in() -> list[FoundExtension]:
     """Those extensions as an entry point would name them."""
     return [
