@@ -24,7 +24,6 @@ NAMED_BY = {
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
         "history/channel_parents.py": "rows of older homes do not say on which platform their channel is",
         "history/schema.py": "turns of the oldest homes name no platform: all of them were said there",
-        "voice/audio.py": NOT_MOVED,
     },
     "twitch": {
         "config/built_in.py": "the one list of what comes with the program",
