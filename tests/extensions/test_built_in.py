@@ -18,7 +18,6 @@ PACKAGE = Path(familiar_connect.__file__).parent
 NOT_MOVED = "not moved yet"
 NAMED_BY = {
     "discord": {
-        "chat/annotate/mentions.py": NOT_MOVED,
         "commands/run.py": NOT_MOVED,
         "config/built_in.py": "the one list of what comes with the program",
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
