@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 BUILT_IN_PLATFORMS = ("discord", "twitch")
@@ -17,6 +18,17 @@ BUILT_IN = (*BUILT_IN_PLATFORMS,)
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
 """The networks that the program comes with, as people call them."""
 _PACKAGE = "familiar_connect.extensions"
+
+
+def has_demo(name: str) -> bool:
+    """Whether a built-in platform can be tried on a network of its own: its package has one called `demo`."""
+    return find_spec(f"{_PACKAGE}.{name}.demo") is not None
+
+
+def name_first_need(name: str) -> str:
+    """What the owner gives first to set a built-in platform up, in a word or two."""
+    first: str = load_built_in_module(name, "secrets").FIRST_NEED
+    return first
 
 
 def find_target(name: str) -> str:

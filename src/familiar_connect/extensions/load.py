@@ -22,7 +22,8 @@ from familiar_connect.config.extension_list import (
     find_extensions,
 )
 from familiar_connect.config.settings import keys_of
-from familiar_connect.extensions.parts import Extension
+from familiar_connect.errors import SetupError
+from familiar_connect.extensions.parts import Extension, PlatformPart
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,14 @@ def load_extensions(
 def load_built_in() -> list[LoadedExtension]:
     """The extensions that come with the program, in their order; nobody need allow them. A faulty one costs itself."""
     return [_load_one_built_in(each) for each in find_built_in()]
+
+
+def find_platform(name: str) -> PlatformPart:
+    """The platform of the built-in extension called *name*."""
+    for each in load_built_in():
+        if each.name == name and each.extension is not None and each.extension.platforms:
+            return each.extension.platforms[0]
+    raise SetupError(f"{name} is no platform of this program")
 
 
 def find_built_in() -> list[FoundExtension]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from familiar_connect.chat.place import Place
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
@@ -32,6 +33,14 @@ class HostedPlatform:
             await self._platform.run()
         finally:
             await self._host.aclose()
+
+
+def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = lambda sentence: None) -> PlatformHost:
+    """The host of a built-in platform that is started by other hands than the program's: without any secrets."""
+    settings = getattr(familiar.config.built_in, name)
+    folder = FamiliarFolder(familiar.root).extension_data(name)
+    part = PartContext(settings=settings, clock=familiar.clock, folder=folder, familiar_id=familiar.id)
+    return PlatformHost(familiar, name, part, tell, keeps_numbers=True)
 
 
 def create_platforms(

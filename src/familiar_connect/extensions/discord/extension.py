@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart
+from familiar_connect.api.stand_in import DemoPart
 from familiar_connect.extensions.discord.addresses import list_hosts, why_not_sent
 from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.discord.settings import Settings
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
     from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
-    from familiar_connect.api.stand_in import RehearsedServers
+    from familiar_connect.api.stand_in import PlatformDemo, RehearsedServers, TourStep
 
 
 def create_platform(host: PlatformHost) -> ExtensionPlatform:
@@ -49,6 +50,20 @@ def create_servers() -> RehearsedServers:
     return RehearsedDiscord()
 
 
+def create_demo(host: PlatformHost, say: Callable[[str], None]) -> PlatformDemo:
+    """A Discord of our own on this computer."""
+    from familiar_connect.extensions.discord.demo.demo import DiscordDemo
+
+    return DiscordDemo(host, say)
+
+
+def list_tour() -> Sequence[Sequence[TourStep]]:
+    """What its people do by themselves."""
+    from familiar_connect.extensions.discord.demo.tour import AFTER, BEFORE
+
+    return BEFORE, AFTER
+
+
 extension = Extension(
     name="discord",
     platforms=(
@@ -65,6 +80,7 @@ extension = Extension(
             writes_to_owner=True,
             rehearse=create_rehearsal,
             rehearse_servers=create_servers,
+            demo=DemoPart(create=create_demo, tour=list_tour),
         ),
     ),
 )

@@ -11,11 +11,18 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from familiar_connect.api import PlatformHost
+from familiar_connect.api import (
+    Author,
+    InboundMessage,
+    ListedUser,
+    Place,
+    PlaceFeatures,
+    PlatformHost,
+    ReplyTarget,
+    Scene,
+)
+from familiar_connect.api.messages import ChannelKind
 from familiar_connect.api.stand_in import RehearsedChannel, RehearsedPerson, RehearsedServer
-from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget
-from familiar_connect.chat.scene import ChannelKind, Scene
-from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.guild_rules import read_guild_rules
 from familiar_connect.extensions.discord.inbound import is_webhook_person, webhook_author
@@ -30,7 +37,6 @@ from familiar_connect.extensions.discord.permissions import (
     members_in,
     read_rules,
 )
-from familiar_connect.identity import Author
 
 MESSAGE_LIMIT = 2000
 PLURALKIT = "466378653216014359"
