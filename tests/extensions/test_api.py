@@ -11,17 +11,19 @@ from types import ModuleType
 import pytest
 
 from familiar_connect import api, extensions
-from familiar_connect.api import importing, messages, settings, speech, support, testing
+from familiar_connect.api import importing, messages, settings, speech, stand_in, support, testing
 from familiar_connect.config.built_in import BUILT_IN
 from tests.fakes.extension_packages import EXAMPLES
 from tests.test_architecture import STILL_INSIDE
 
-MOST_NAMES = {api: 44, importing: 4, messages: 16, settings: 10, speech: 7, support: 12, testing: 10}
+MOST_NAMES = {api: 44, importing: 4, messages: 16, settings: 10, speech: 7, stand_in: 7, support: 12, testing: 10}
 """What an author learns, at most, of each module."""
 MODULES = sorted(MOST_NAMES, key=lambda module: module.__name__)
 UNUSED: dict[ModuleType, set[str]] = {settings: {"InvalidValue", "Rule"}}
 """Names for a setting whose rule is none of ours: the examples have none."""
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.py"))
+STILL_MOVING = {"discord"}
+"""Those that still have something of the inside: `STILL_INSIDE` in tests/test_architecture.py holds what."""
 BUILT_IN_FILES = [
     (built_in, file)
     for built_in in BUILT_IN
@@ -77,7 +79,11 @@ def test_an_example_imports_nothing_else_of_ours(file: Path) -> None:
     assert ours <= {module.__name__ for module in MODULES}
 
 
-@pytest.mark.parametrize(("built_in", "file"), BUILT_IN_FILES, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(
+    ("built_in", "file"),
+    [each for each in BUILT_IN_FILES if each[0] not in STILL_MOVING],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_a_built_in_extension_imports_nothing_else_of_ours(built_in: str, file: Path) -> None:
     """What comes with the program uses the door that a stranger uses; its own package is its own."""
     ours = {module for module, _ in imports_of(file) if module.split(".")[0] == "familiar_connect"}

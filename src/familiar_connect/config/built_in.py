@@ -13,6 +13,8 @@ from typing import Any
 
 BUILT_IN_PLATFORMS = ("discord", "twitch")
 """Those that bring a network to talk on, which has its name."""
+EXAMPLE_PLATFORM = BUILT_IN_PLATFORMS[0]
+"""The one that examples in help and hints are of, and that is meant where nobody says which."""
 BUILT_IN = (*BUILT_IN_PLATFORMS,)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
@@ -39,6 +41,12 @@ def find_target(name: str) -> str:
 def load_built_in_module(built_in: str, name: str) -> Any:
     """The module called *name* in the package of *built_in*."""
     return import_module(f"{_PACKAGE}.{built_in}.{name}")
+
+
+def read_main_secrets() -> Mapping[str, str]:
+    """For each of them that has secrets, the one that is meant by its name alone."""
+    modules = {built_in: load_built_in_module(built_in, "secrets") for built_in in BUILT_IN}
+    return {built_in: module.MAIN_SECRET for built_in, module in modules.items() if hasattr(module, "MAIN_SECRET")}
 
 
 @cache

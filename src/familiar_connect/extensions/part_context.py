@@ -20,7 +20,7 @@ class PartContext:
     """The secrets the part named and the owner has set. It gets no others."""
     secrets_of_home: frozenset[str] = frozenset()
     """Those of them that the owner's file holds. The others come from the environment, which others may have set."""
-    secrets_file: Path = Path("secrets.env")
+    secrets_file: Path = Path()
     """The owner's file, for a sentence that names it."""
     clock: Clock
     folder: Path

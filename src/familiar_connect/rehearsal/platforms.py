@@ -7,7 +7,6 @@ from familiar_connect.extensions.load import find_platform
 
 TERMINAL = "terminal"
 PLATFORMS = (*BUILT_IN_PLATFORMS, TERMINAL)
-DEFAULT_PLATFORM = PLATFORMS[0]
 
 
 def has_servers(platform: str) -> bool:
