@@ -25,6 +25,7 @@ from familiar_connect.extensions.discord.demo import world as discord_world
 from familiar_connect.extensions.discord.demo.pluralkit import say_by_proxy
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.rehearsal.models import CallLog, RehearsedModel
@@ -157,7 +158,10 @@ class DiscordRooms:
         await familiar.start(keep_index=False)
         before = len(self._server.facts_of("gateway:2"))
         platform = DiscordPlatform(
-            familiar, token=self._server.token, api_url=self._server.api_url, guild_ready_timeout_s=0.05
+            make_host(familiar, "discord"),
+            token=self._server.token,
+            api_url=self._server.api_url,
+            guild_ready_timeout_s=0.05,
         )
         self._running = asyncio.create_task(platform.run(), name="discord")
         await self._server.until(

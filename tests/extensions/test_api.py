@@ -11,12 +11,35 @@ from types import ModuleType
 import pytest
 
 from familiar_connect import api, extensions
-from familiar_connect.api import importing, messages, settings, speech, stand_in, support, testing
+from familiar_connect.api import (
+    calls,
+    commands,
+    importing,
+    messages,
+    servers,
+    settings,
+    speech,
+    stand_in,
+    support,
+    testing,
+)
 from familiar_connect.config.built_in import BUILT_IN
 from tests.fakes.extension_packages import EXAMPLES
 from tests.test_architecture import STILL_INSIDE
 
-MOST_NAMES = {api: 44, importing: 4, messages: 16, settings: 10, speech: 7, stand_in: 7, support: 12, testing: 10}
+MOST_NAMES = {
+    api: 44,
+    calls: 7,
+    commands: 4,
+    importing: 4,
+    messages: 18,
+    servers: 6,
+    settings: 10,
+    speech: 7,
+    stand_in: 7,
+    support: 13,
+    testing: 10,
+}
 """What an author learns, at most, of each module."""
 MODULES = sorted(MOST_NAMES, key=lambda module: module.__name__)
 UNUSED: dict[ModuleType, set[str]] = {settings: {"InvalidValue", "Rule"}}

@@ -1,4 +1,4 @@
-"""For networks whose messages hold more than words: the parts of a message, and of the scene it was said in."""
+"""For networks whose messages hold more than words: the parts of a message and of a scene, and how one is sent."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from familiar_connect.chat.message_parts import (
 )
 from familiar_connect.chat.place import PostedMessage
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role
+from familiar_connect.reply.chunks import pack_reply
+from familiar_connect.reply.deliver import send_with_retry
 
 __all__ = [
     "Attachment",
@@ -34,4 +36,6 @@ __all__ = [
     "Role",
     "Sticker",
     "WebhookIdentity",
+    "pack_reply",
+    "send_with_retry",
 ]

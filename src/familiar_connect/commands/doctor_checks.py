@@ -90,12 +90,13 @@ def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) 
     from familiar_connect.extensions.discord.setup_check import check_setup
     from familiar_connect.extensions.discord.voice.parts import missing_extra
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+    from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.service_access import ServiceAccess
 
     registry = SubscriptionRegistry(FamiliarFolder(root).subscriptions_file)
     on_servers = [each for each in registry.all() if each.guild_id is not None]
     talks_in = [each.channel_id for each in on_servers if each.kind is SubscriptionKind.voice]
-    missing = missing_extra(config, ServiceAccess.of_home(home))
+    missing = missing_extra(libraries_for(config, ServiceAccess.of_home(home)))
     try:
         with spinner("asking Discord"):
             asking = check_setup(

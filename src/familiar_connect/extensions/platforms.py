@@ -12,6 +12,7 @@ from familiar_connect.extensions.host import PlatformHost
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
+from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
 
 
@@ -73,7 +74,16 @@ def _create(
             raise ExtensionFault(f"it may not keep the secret {secret}, which it does not name")
         maker.secrets.put(maker.setup.secret_name(part, secret), value)
 
-    host = PlatformHost(familiar, name, context, tell, keep=keep, keeps_numbers=part.keeps_numbers)
+    home = FamiliarFolder(familiar.root).home.root
+    host = PlatformHost(
+        familiar,
+        name,
+        context,
+        tell,
+        keep=keep,
+        keeps_numbers=part.keeps_numbers,
+        open_speech=partial(open_speech_access, familiar.root, home, familiar.config),
+    )
     made = part.create(host)
     lacking = [each for each in ("places", "run") if not hasattr(made, each)]
     if lacking:

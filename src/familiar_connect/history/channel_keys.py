@@ -36,6 +36,11 @@ _NEXT = f"{FIRST_NUMBER} + COALESCE((SELECT seq FROM sqlite_sequence WHERE name 
 """A row once given is never given again, so neither is its number."""
 
 
+def is_large_number(number: int) -> bool:
+    """Whether a network's own number is so large that it stays what it is, because none is given there."""
+    return LAST_NUMBER <= number <= MAX_NUMBER
+
+
 class ChannelKeyRows:
     """The table `channel_keys`. Synchronous, like the store it belongs to."""
 
@@ -78,7 +83,7 @@ class ChannelKeyRows:
 
     def _insert(self, connection: sqlite3.Connection, key: ChannelKey, *, keeps_number: bool) -> None:
         own = int(key.id) if key.id.isascii() and key.id.isdigit() and not key.id.startswith("0") else 0
-        is_large = LAST_NUMBER <= own <= MAX_NUMBER
+        is_large = is_large_number(own)
         is_kept = keeps_number and FIRST_SMALL <= own < LAST_SMALL and not self._is_used_elsewhere(own, key.platform)
         is_free = (is_large or is_kept) and self.key_of(own) is None
         connection.execute(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from familiar_connect.api.support import is_this_machine, may_carry_key, origin_of
 from familiar_connect.extensions.discord.secrets import ADDRESS
-from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than this
     from familiar_connect.api import PartContext

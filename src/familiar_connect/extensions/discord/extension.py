@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart
@@ -19,19 +18,15 @@ if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the se
 
 def create_platform(host: PlatformHost) -> ExtensionPlatform:
     """Called once for each familiar."""
-    from familiar_connect.config.folders import FamiliarFolder
     from familiar_connect.extensions.discord.adapter import DiscordPlatform
-    from familiar_connect.extensions.discord.voice.parts import make_voice_parts, why_no_voice
-    from familiar_connect.voice.service_access import ServiceAccess
+    from familiar_connect.extensions.discord.voice.parts import why_no_voice
 
-    familiar = host._familiar  # not moved yet: the platform is to use the host
-    home = FamiliarFolder(familiar.root).home.root
-    missing = why_no_voice(familiar.config, ServiceAccess.of_home(home))
+    missing = why_no_voice(host.calls.libraries)
     return DiscordPlatform(
-        familiar,
+        host,
         token=host.secrets[TOKEN],
         api_url=host.secrets.get(ADDRESS),
-        make_voice=partial(make_voice_parts, familiar, home) if missing is None else None,
+        make_voice=host.calls.make_voice if missing is None else None,
         why_no_voice=missing,
     )
 

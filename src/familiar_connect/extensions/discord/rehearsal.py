@@ -172,7 +172,7 @@ class RehearsedDiscord:
     # As the rehearsal tells and asks
 
     def connect(self, host: PlatformHost) -> None:
-        self._readers = ChannelReaders(host._familiar.history_store, host.familiar_id)  # until the host has readers
+        self._readers = ChannelReaders(host.servers.readers)
         self._webhooks = host.settings.webhooks
 
     def show(self, servers: Sequence[RehearsedServer]) -> None:

@@ -69,7 +69,7 @@ class DiscordDemo:
     async def run(self) -> None:
         async with self._server as server:
             await DiscordPlatform(
-                self._host._familiar,  # until the platform uses the host
+                self._host,
                 token=server.token,
                 api_url=server.api_url,
                 guild_ready_timeout_s=GUILD_READY_TIMEOUT_S,
