@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.extensions.discord.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
+from familiar_connect.extensions.discord.setup.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
 from tests.fakes.program import make_home, run_program
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "discord.md"

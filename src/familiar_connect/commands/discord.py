@@ -22,7 +22,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import ConfigError
-from familiar_connect.extensions.discord.invite import (
+from familiar_connect.extensions.discord.setup.invite import (
     INTENTS,
     SCOPES,
     application_id_of,

@@ -88,7 +88,7 @@ def doctor(
 ) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
-    Each model is asked for a word, a server elsewhere too, and Discord is asked about a bot's token, intents and
+    Each model is asked for a word, a server elsewhere too, and a platform with a bot of yours about its token and
     permissions. Exit code 1 when something is wrong.
     """
     set_familiar_option(familiar_id)

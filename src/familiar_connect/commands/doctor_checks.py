@@ -5,7 +5,7 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,8 +18,10 @@ from familiar_connect.errors import FamiliarError, PresetError
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.extensions.parts import Extension, PlatformPart
+    from familiar_connect.extensions.parts import Extension, Finding, PlatformPart, PlatformQuestion
     from familiar_connect.extensions.setup import PartSetup
+
+    AskNetwork = Callable[[PlatformQuestion], Awaitable[Sequence[Finding]]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class DoctorFinding:
 def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
     """Where `familiar run` would answer; what its owner began to set up and cannot work is bad.
 
-    When it *knocks*, Discord is logged in to with the real library.
+    When it *knocks*, a network that can be asked about the set-up is asked, with its real library.
     """
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
@@ -43,8 +45,8 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     setup = part_setup(root, config, Secrets(home))
     for built_in, part in find_built_in_platforms():
         reason = setup.why_absent(part, built_in)
-        if reason is None and knocks and built_in.name == "discord":
-            yield from _check_discord(root, home, setup.context_for(part, built_in).secrets["DISCORD_BOT"], config)
+        if reason is None and knocks and part.ask_network is not None:
+            yield from _ask_network(built_in, part, setup, part.ask_network)
             continue
         missing = setup.why_not_set_up(part, built_in)
         is_wanted = setup.is_begun(part, built_in)
@@ -82,55 +84,41 @@ def list_built_in_platforms(setup: PartSetup) -> list[tuple[Extension, PlatformP
     ]
 
 
-def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) -> Iterator[DoctorFinding]:
-    """What Discord itself says of the bot: its token, its intents, and its permissions where it listens and talks."""
+def _ask_network(
+    built_in: Extension, part: PlatformPart, setup: PartSetup, asks: AskNetwork
+) -> Iterator[DoctorFinding]:
+    """What the network itself says of the set-up, where the familiar listens and talks."""
     import asyncio  # heavy: `list` does without it
 
-    from familiar_connect.config.secrets import Secrets
-    from familiar_connect.extensions.discord.setup_check import check_setup
-    from familiar_connect.extensions.discord.voice.parts import missing_extra
+    from familiar_connect.extensions.parts import PlatformQuestion
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
     from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.service_access import ServiceAccess
 
-    registry = SubscriptionRegistry(FamiliarFolder(root).subscriptions_file)
-    on_servers = [each for each in registry.all() if each.guild_id is not None]
-    talks_in = [each.channel_id for each in on_servers if each.kind is SubscriptionKind.voice]
-    missing = missing_extra(libraries_for(config, ServiceAccess.of_home(home)))
+    folder = FamiliarFolder(setup.root)
+    on_servers = [each for each in SubscriptionRegistry(folder.subscriptions_file).all() if each.guild_id is not None]
+    channels = {
+        kind: [each.channel_id for each in on_servers if each.kind is kind and part.keeps_numbers]
+        for kind in SubscriptionKind
+    }
+    question = PlatformQuestion(
+        part=setup.context_for(part, built_in),
+        channels=channels[SubscriptionKind.text],
+        voice_channels=channels[SubscriptionKind.voice],
+        has_alters=bool(setup.config.alters),
+        speech_libraries=libraries_for(setup.config, ServiceAccess.of_home(folder.home.root)),
+    )
+
+    async def ask() -> Sequence[Finding]:
+        return await asks(question)
+
     try:
-        with spinner("asking Discord"):
-            asking = check_setup(
-                token,
-                api_url=Secrets(home).get("DISCORD_API_URL"),
-                subscribed=[each.channel_id for each in on_servers if each.kind is SubscriptionKind.text],
-                voice_channels=talks_in,
-                has_alters=bool(config.alters),
-                has_voice=missing is None or bool(talks_in),
-            )
-            found = asyncio.run(asking)
+        with spinner(f"asking {built_in.name.title()}"):
+            found = asyncio.run(ask())
     except FamiliarError as error:
-        yield DoctorFinding("discord", "bad", str(error))
+        yield DoctorFinding(built_in.name, "bad", str(error))
         return
-    yield from (DoctorFinding("discord", each.state, each.says) for each in found)
-    yield _check_discord_voice(missing, is_wanted=bool(talks_in))
-
-
-def _check_discord_voice(missing: str | None, *, is_wanted: bool) -> DoctorFinding:
-    """What voice channels lack here: the extra that is *missing*, or a library that is broken.
-
-    It *is_wanted* where the bot was asked into one.
-    """
-    from familiar_connect.config.extras import how_to_install
-    from familiar_connect.extensions.discord.voice.parts import why_libraries_fail
-
-    if missing is not None:
-        what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"
-        state: Literal["ok", "bad"] = "bad" if is_wanted else "ok"
-        return DoctorFinding("discord", state, f"no voice channels, for want of {what}: {how_to_install(missing)}")
-    if (problem := why_libraries_fail()) is not None:
-        return DoctorFinding("discord", "bad" if is_wanted else "warn", f"no voice channels: {problem}")
-    says = "what voice channels take is there (Opus, the encryption of calls): `/subscribe-my-voice` brings it"
-    return DoctorFinding("discord", "ok", says)
+    yield from (DoctorFinding(built_in.name, each.state, each.says) for each in found)
 
 
 def platforms_of(root: Path) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from familiar_connect.commands.common import home_of, open_root, profile_of, say, say_below, say_json
-from familiar_connect.commands.doctor_checks import list_built_in_platforms, part_setup
+from familiar_connect.commands.doctor_checks import find_built_in_platforms, list_built_in_platforms, part_setup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
@@ -157,9 +157,9 @@ def _list_requested(home: Path, config: CharacterConfig | None) -> Iterator[Cont
     yield Contact(
         "the address you name", ON_REQUEST, "`familiar connect` and `familiar model use URL` ask it for a word"
     )
-    yield Contact(
-        "all of the above", ON_REQUEST, "`familiar doctor` asks each model and Discord; --offline asks nobody"
-    )
+    networks = [each.name.title() for each, part in find_built_in_platforms() if part.ask_network is not None]
+    asked = " and ".join(("each model", *networks))
+    yield Contact("all of the above", ON_REQUEST, f"`familiar doctor` asks {asked}; --offline asks nobody")
     if config is not None and _uses_fastembed(config):
         yield Contact(HUB, ON_REQUEST, "`familiar memory reindex --fetch` fetches the embedder that your settings name")
 

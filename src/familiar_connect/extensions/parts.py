@@ -50,6 +50,29 @@ class ExtensionPart:
     """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One thing that `familiar doctor` looked at: how it stands, and one sentence with what to do about it."""
+
+    state: Literal["ok", "warn", "bad"]
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformQuestion:
+    """What a platform is told when `familiar doctor` has it ask the network itself."""
+
+    part: PartContext
+    channels: Sequence[int] = ()
+    """Where the familiar is to listen on servers, for a platform that keeps the network's numbers."""
+    voice_channels: Sequence[int] = ()
+    """Where it is to talk."""
+    has_alters: bool = False
+    """Whether the familiar has further personas, which post under names of their own."""
+    speech_libraries: Sequence[str] = ()
+    """Modules that hearing and speaking take, as the owner's settings have it."""
+
+
 PostLine = Callable[[str], Awaitable[None]]
 """Shows one message in a place that is rehearsed."""
 
@@ -72,6 +95,9 @@ class PlatformPart(ExtensionPart):
     create: Callable[[PlatformHost], ExtensionPlatform]
     keeps_numbers: bool = False
     """Its channels are whole numbers, and `channels/NUMBER.toml` is named after the network's own."""
+    ask_network: Callable[[PlatformQuestion], Awaitable[Sequence[Finding]]] | None = None
+    """For `familiar doctor`, unless it is to ask nobody: what the network says of the set-up. What is raised as
+    `SetupError` or `DeliveryError` is told as what is wrong."""
     writes_to_owner: bool = False
     """While it runs, it brings the owner what the familiar has to say to them; it is not said where it runs then."""
     rehearse: Callable[[str, PostLine], Place] | None = None

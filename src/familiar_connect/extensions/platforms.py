@@ -9,7 +9,7 @@ from familiar_connect.chat.place import Place
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
-from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
+from familiar_connect.extensions.load import ExtensionFault, LoadedExtension, load_built_in
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
 from familiar_connect.extensions.speech import open_speech_access
@@ -38,10 +38,15 @@ class HostedPlatform:
 
 def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = lambda sentence: None) -> PlatformHost:
     """The host of a built-in platform that is started by other hands than the program's: without any secrets."""
-    settings = getattr(familiar.config.built_in, name)
-    folder = FamiliarFolder(familiar.root).extension_data(name)
-    part = PartContext(settings=settings, clock=familiar.clock, folder=folder, familiar_id=familiar.id)
-    return PlatformHost(familiar, name, part, tell, keeps_numbers=True)
+    found = next(each.extension for each in load_built_in() if each.name == name)
+    assert found is not None
+    context = PartContext(
+        settings=getattr(familiar.config.built_in, name),
+        clock=familiar.clock,
+        folder=FamiliarFolder(familiar.root).extension_data(name),
+        familiar_id=familiar.id,
+    )
+    return PlatformHost(familiar, name, context, tell, keeps_numbers=found.platforms[0].keeps_numbers)
 
 
 def create_platforms(

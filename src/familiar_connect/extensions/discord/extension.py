@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart
 from familiar_connect.api.stand_in import DemoPart
-from familiar_connect.extensions.discord.addresses import list_hosts, why_not_sent
 from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.discord.settings import Settings
+from familiar_connect.extensions.discord.setup.addresses import list_hosts, why_not_sent
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
     from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
+    from familiar_connect.api.checks import Finding, PlatformQuestion
     from familiar_connect.api.stand_in import PlatformDemo, RehearsedServers, TourStep
 
 
@@ -29,6 +30,13 @@ def create_platform(host: PlatformHost) -> ExtensionPlatform:
         make_voice=host.calls.make_voice if missing is None else None,
         why_no_voice=missing,
     )
+
+
+async def ask_network(question: PlatformQuestion) -> Sequence[Finding]:
+    """For `familiar doctor`."""
+    from familiar_connect.extensions.discord.setup.questions import ask_discord
+
+    return await ask_discord(question)
 
 
 def create_rehearsal(channel: str, post: Callable[[str], Awaitable[None]]) -> Place:
@@ -72,6 +80,7 @@ extension = Extension(
             hosts=list_hosts,
             why_not_set_up=why_not_sent,
             keeps_numbers=True,
+            ask_network=ask_network,
             writes_to_owner=True,
             rehearse=create_rehearsal,
             rehearse_servers=create_servers,
