@@ -39,7 +39,7 @@ MOST_NAMES = {
     servers: 6,
     settings: 10,
     speech: 7,
-    stand_in: 4,
+    stand_in: 7,
     support: 13,
     testing: 10,
     verbs: 4,

@@ -1,7 +1,8 @@
-"""For a platform that can be tried without its network: the servers of a rehearsal."""
+"""For a platform that can be tried without its network: its demonstration, and the servers of a rehearsal."""
 
 from __future__ import annotations
 
+from familiar_connect.extensions.demo import DemoPart, PlatformDemo, TourStep
 from familiar_connect.extensions.rehearsed import (
     RehearsedChannel,
     RehearsedPerson,
@@ -10,8 +11,11 @@ from familiar_connect.extensions.rehearsed import (
 )
 
 __all__ = [
+    "DemoPart",
+    "PlatformDemo",
     "RehearsedChannel",
     "RehearsedPerson",
     "RehearsedServer",
     "RehearsedServers",
+    "TourStep",
 ]

@@ -23,6 +23,17 @@ PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
 _PACKAGE = "familiar_connect.extensions"
 
 
+def has_demo(name: str) -> bool:
+    """Whether a built-in platform can be tried on a network of its own: its package has one called `demo`."""
+    return find_spec(f"{_PACKAGE}.{name}.demo") is not None
+
+
+def name_first_need(name: str) -> str:
+    """What the owner gives first to set a built-in platform up, in a word or two."""
+    first: str = load_built_in_module(name, "secrets").FIRST_NEED
+    return first
+
+
 def find_target(name: str) -> str:
     """Where the value of a built-in extension lies, as an entry point says it."""
     return f"{_PACKAGE}.{name}.extension:extension"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from familiar_connect.chat.place import Place
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
     from familiar_connect.context.types import ContextRequest
+    from familiar_connect.extensions.demo import DemoPart
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.extensions.part_context import PartContext
@@ -103,6 +104,8 @@ class PlatformPart(ExtensionPart):
     """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
     rehearse_servers: Callable[[], RehearsedServers] | None = None
     """For `familiar rehearse` where channels are on servers, whose roles and members say who reads them."""
+    demo: DemoPart | None = None
+    """For `familiar run --demo-NAME`, where the platform comes with the program; None: it has no demonstration."""
 
 
 @dataclass(frozen=True, kw_only=True)

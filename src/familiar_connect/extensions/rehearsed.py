@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from familiar_connect.chat.scene import ChannelKind, Scene
-
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from familiar_connect.chat.scene import ChannelKind, Scene
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.identity import Author
 

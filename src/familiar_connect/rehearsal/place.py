@@ -9,11 +9,12 @@ from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget, TextM
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import SetupError
+from familiar_connect.extensions.load import find_platform
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.rehearsal.models import TURN
-from familiar_connect.rehearsal.platforms import TERMINAL, find_part
+from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld
 from familiar_connect.support.aio import off_loop
@@ -174,7 +175,7 @@ class BuiltInRehearsalPlace(RehearsalPlace):
 
 
 def _place_of(setup: PlaceSetup, post: Callable[[str], Awaitable[None]]) -> Place:
-    rehearse = find_part(setup.platform).rehearse
+    rehearse = find_platform(setup.platform).rehearse
     if rehearse is None:
         raise SetupError(f"{setup.platform} cannot be rehearsed")
     return rehearse(setup.name, post)

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, Transcript, parse_transcript
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.errors import ConfigError
 from familiar_connect.rehearsal.parse_rules import check_rules, list_roles
 from familiar_connect.rehearsal.parse_steps import StepParser
-from familiar_connect.rehearsal.platforms import DEFAULT_PLATFORM, PLATFORMS, TERMINAL, has_servers
+from familiar_connect.rehearsal.platforms import PLATFORMS, TERMINAL, has_servers
 from familiar_connect.rehearsal.types import (
     OWNER,
     FamiliarSetup,
@@ -128,7 +129,7 @@ def _places(top: JsonObject, people: dict[str, RehearsalPerson]) -> dict[str, Pl
 def _place(
     key: str, part: JsonObject, channel_id: int, people: dict[str, RehearsalPerson], servers: dict[str, int]
 ) -> PlaceSetup:
-    platform = part.one_of("platform", {name: name for name in PLATFORMS}, DEFAULT_PLATFORM)
+    platform = part.one_of("platform", {name: name for name in PLATFORMS}, EXAMPLE_PLATFORM)
     at_home = platform == TERMINAL
     kind = part.one_of(
         "kind", {kind.value: kind for kind in ChannelKind}, ChannelKind.dm if at_home else ChannelKind.text

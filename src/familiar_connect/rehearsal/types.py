@@ -11,7 +11,7 @@ from typing import Any, Literal
 from familiar_connect.chat.message_parts import Attachment, ForwardedMessage, Sticker
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.identity import Author, PrivacyLevel
 
 OWNER = "owner"
@@ -58,7 +58,7 @@ class PlaceSetup:
     channel_id: int
     name: str
     kind: ChannelKind = ChannelKind.text
-    platform: str = BUILT_IN_PLATFORMS[0]
+    platform: str = EXAMPLE_PLATFORM
     server_id: int | None = None
     server_name: str | None = None
     parent: str | None = None

@@ -12,11 +12,13 @@ from datetime import datetime
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage, WebhookIdentity
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.extensions.load import find_platform
+from familiar_connect.extensions.platforms import make_host
 from familiar_connect.extensions.rehearsed import RehearsedServers
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
-from familiar_connect.rehearsal.platforms import TERMINAL, create_host, find_part
+from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.servers import RehearsalServers
 from familiar_connect.rehearsal.types import LAST, LAST_REPLY, Proxy, Rehearsal, Say
 from familiar_connect.support.clock import Clock
@@ -83,7 +85,7 @@ class RehearsalWorld:
     def connect(self, familiar: Familiar) -> None:
         """*familiar* was started: from now on its platforms see the servers for it."""
         for platform, network in self._networks.items():
-            network.connect(create_host(familiar, platform))
+            network.connect(make_host(familiar, platform))
 
     def _show(self, now: datetime) -> None:
         """Tell each platform how its servers are."""
@@ -335,5 +337,7 @@ def _with_reaction(reactions: Sequence[Reaction], emoji: str, by: Author) -> tup
 
 
 def _create_networks(rehearsal: Rehearsal) -> dict[str, RehearsedServers]:
-    found = {platform: find_part(platform).rehearse_servers for platform in rehearsal.platforms if platform != TERMINAL}
+    found = {
+        platform: find_platform(platform).rehearse_servers for platform in rehearsal.platforms if platform != TERMINAL
+    }
     return {platform: create() for platform, create in found.items() if create is not None}

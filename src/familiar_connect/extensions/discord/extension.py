@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart, VerbPart
+from familiar_connect.api.stand_in import DemoPart
 from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.setup.addresses import list_hosts, why_not_sent
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the se
 
     from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
     from familiar_connect.api.checks import Finding, PlatformQuestion
-    from familiar_connect.api.stand_in import RehearsedServers
+    from familiar_connect.api.stand_in import PlatformDemo, RehearsedServers, TourStep
 
 
 def create_platform(host: PlatformHost) -> ExtensionPlatform:
@@ -62,6 +63,20 @@ def create_servers() -> RehearsedServers:
     return RehearsedDiscord()
 
 
+def create_demo(host: PlatformHost, say: Callable[[str], None]) -> PlatformDemo:
+    """A Discord of our own on this computer."""
+    from familiar_connect.extensions.discord.demo.demo import DiscordDemo
+
+    return DiscordDemo(host, say)
+
+
+def list_tour() -> Sequence[Sequence[TourStep]]:
+    """What its people do by themselves."""
+    from familiar_connect.extensions.discord.demo.tour import AFTER, BEFORE
+
+    return BEFORE, AFTER
+
+
 extension = Extension(
     name="discord",
     platforms=(
@@ -79,6 +94,7 @@ extension = Extension(
             writes_to_owner=True,
             rehearse=create_rehearsal,
             rehearse_servers=create_servers,
+            demo=DemoPart(create=create_demo, tour=list_tour),
         ),
     ),
     verbs=tuple(VerbPart(name=name, help=says, create=create_verb) for name, says in VERBS.items()),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TOKEN = "DISCORD_BOT"
 ADDRESS = "DISCORD_API_URL"
+FIRST_NEED = TOKEN
+"""What the owner gives first, for the help of the command line."""
 MAIN_SECRET = TOKEN
 """The one that `familiar keys set discord` sets."""
 

@@ -17,6 +17,8 @@ SECRETS = {
     BROADCASTER_TOKEN: "Token of the streamer, where another account speaks: lets it be told of events.",
     "TWITCH_BROADCASTER_REFRESH_TOKEN": "Renews `TWITCH_BROADCASTER_TOKEN`.",
 }
+FIRST_NEED = "[twitch] channel"
+"""What the owner gives first, for the help of the command line."""
 
 
 def refresh_name(token_name: str) -> str:
