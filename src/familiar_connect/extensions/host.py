@@ -22,9 +22,9 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import ConfigError
-from familiar_connect.extensions.command_host import CommandHost
+from familiar_connect.extensions.hosts.command_host import CommandHost
+from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.server_host import ServerHost
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.channel_keys import is_large_number
 from familiar_connect.history.orders.reminders import StoredReminder
@@ -36,7 +36,7 @@ from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 
 if TYPE_CHECKING:  # a platform without voice channels loads nothing of them
-    from familiar_connect.extensions.call_host import CallHost, OpenSpeech
+    from familiar_connect.extensions.hosts.call_host import CallHost, OpenSpeech
 
 logger = logging.getLogger(__name__)
 
@@ -276,7 +276,7 @@ class PlatformHost:
     @property
     def calls(self) -> CallHost:
         """Voice channels."""
-        from familiar_connect.extensions.call_host import CallHost
+        from familiar_connect.extensions.hosts.call_host import CallHost
 
         return CallHost(self._familiar, self._open_speech)
 
