@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.extensions.host import PlatformHost
+from familiar_connect.extensions.part_context import PartContext
+from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.program import make_home
+from tests.fakes.scripted_familiar import scripted_familiar
 
 TEA = """
 import click
@@ -88,3 +95,29 @@ def test_a_verb_of_an_extension_speaks_and_reads_by_its_host(tmp_path: Path) -> 
     assert "may not read OPENROUTER_API_KEY" in other.stderr
     assert "secret-of-mine" not in other.stdout + other.stderr
     assert "there is no verb 'kay'. Did you mean" in slip.stderr
+
+
+@pytest.mark.parametrize(("whose", "is_heard"), [("everyone", True), ("owner", False), ("off", False)])
+async def test_dms_means_the_same_in_every_section(tmp_path: Path, whose: str, is_heard: bool) -> None:
+    """Whatever the platform hands on: a stranger's direct message is heard where everyone's are."""
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
+        familiar = house.familiar
+        part = PartContext(settings=SimpleNamespace(dms=whose), clock=familiar.clock, folder=tmp_path)
+        host = PlatformHost(familiar, "tea", part, print)
+        await host.hear("ada", host.author("ada", "Ada"), "hello", house.place, is_dm=True)
+        heard = await host.recent("ada", 5)
+
+    assert [each.text for each in heard] == (["hello"] if is_heard else [])
+
+
+@pytest.mark.parametrize(("whose", "is_refused"), [("everyone", False), ("managers", True)])
+async def test_controls_means_the_same_in_every_section(tmp_path: Path, whose: str, is_refused: bool) -> None:
+    """Who may not manage the room uses the controls of the chat where everyone may."""
+    async with scripted_familiar(tmp_path) as house:
+        familiar = house.familiar
+        part = PartContext(settings=SimpleNamespace(controls=whose), clock=familiar.clock, folder=tmp_path)
+        host = PlatformHost(familiar, "tea", part, print)
+        said = await host.use_command("den", host.author("ada", "Ada"), "undo", house.place)
+
+    assert said is not None
+    assert said.startswith(MAY_NOT_CONTROL.split(";")[0]) is is_refused

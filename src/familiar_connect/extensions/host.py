@@ -313,7 +313,7 @@ class PlatformHost:
             author=author,
             is_operator=is_operator or self._familiar.owner.is_owner(author),
             may_manage=may_manage,
-            may_control=may_manage,
+            may_control=may_manage or getattr(self.settings, "controls", None) == "everyone",
             controls_section=self.platform if hasattr(self.settings, "controls") else None,
             words=words.strip(),
             answers_at=place,
