@@ -23,6 +23,7 @@ from familiar_connect.api import (
     stand_in,
     support,
     testing,
+    verbs,
 )
 from familiar_connect.config.built_in import BUILT_IN
 from tests.fakes.extension_packages import EXAMPLES
@@ -41,6 +42,7 @@ MOST_NAMES = {
     stand_in: 7,
     support: 13,
     testing: 10,
+    verbs: 4,
 }
 """What an author learns, at most, of each module."""
 MODULES = sorted(MOST_NAMES, key=lambda module: module.__name__)

@@ -19,14 +19,10 @@ NOT_MOVED = "not moved yet"
 NAMED_BY = {
     "discord": {
         "chat/annotate/mentions.py": NOT_MOVED,
-        "cli.py": NOT_MOVED,
-        "commands/discord.py": NOT_MOVED,
         "config/built_in.py": "the one list of what comes with the program",
-        "config/command.py": NOT_MOVED,
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
         "history/channel_parents.py": "rows of older homes do not say on which platform their channel is",
         "history/schema.py": "turns of the oldest homes name no platform: all of them were said there",
-        "voice/audio.py": NOT_MOVED,
     },
     "twitch": {
         "config/built_in.py": "the one list of what comes with the program",

@@ -5,12 +5,12 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from familiar_connect.commands.common import profile_of, spinner
+from familiar_connect.commands.common import profile_of
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, PresetError
@@ -18,10 +18,8 @@ from familiar_connect.errors import FamiliarError, PresetError
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.extensions.parts import Extension, Finding, PlatformPart, PlatformQuestion
+    from familiar_connect.extensions.parts import Extension, PlatformPart
     from familiar_connect.extensions.setup import PartSetup
-
-    AskNetwork = Callable[[PlatformQuestion], Awaitable[Sequence[Finding]]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     for built_in, part in find_built_in_platforms():
         reason = setup.why_absent(part, built_in)
         if reason is None and knocks and part.ask_network is not None:
-            yield from _ask_network(built_in, part, setup, part.ask_network)
+            yield from _ask_network(built_in, part, setup)
             continue
         missing = setup.why_not_set_up(part, built_in)
         is_wanted = setup.is_begun(part, built_in)
@@ -84,41 +82,12 @@ def list_built_in_platforms(setup: PartSetup) -> list[tuple[Extension, PlatformP
     ]
 
 
-def _ask_network(
-    built_in: Extension, part: PlatformPart, setup: PartSetup, asks: AskNetwork
-) -> Iterator[DoctorFinding]:
-    """What the network itself says of the set-up, where the familiar listens and talks."""
-    import asyncio  # heavy: `list` does without it
+def _ask_network(extension: Extension, part: PlatformPart, setup: PartSetup) -> Iterator[DoctorFinding]:
+    """What the network itself says of the set-up."""
+    from familiar_connect.commands.network_check import ask_network  # heavy: `list` does without it
 
-    from familiar_connect.extensions.parts import PlatformQuestion
-    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
-    from familiar_connect.voice.backends import libraries_for
-    from familiar_connect.voice.service_access import ServiceAccess
-
-    folder = FamiliarFolder(setup.root)
-    on_servers = [each for each in SubscriptionRegistry(folder.subscriptions_file).all() if each.guild_id is not None]
-    channels = {
-        kind: [each.channel_id for each in on_servers if each.kind is kind and part.keeps_numbers]
-        for kind in SubscriptionKind
-    }
-    question = PlatformQuestion(
-        part=setup.context_for(part, built_in),
-        channels=channels[SubscriptionKind.text],
-        voice_channels=channels[SubscriptionKind.voice],
-        has_alters=bool(setup.config.alters),
-        speech_libraries=libraries_for(setup.config, ServiceAccess.of_home(folder.home.root)),
-    )
-
-    async def ask() -> Sequence[Finding]:
-        return await asks(question)
-
-    try:
-        with spinner(f"asking {built_in.name.title()}"):
-            found = asyncio.run(ask())
-    except FamiliarError as error:
-        yield DoctorFinding(built_in.name, "bad", str(error))
-        return
-    yield from (DoctorFinding(built_in.name, each.state, each.says) for each in found)
+    for each in ask_network(extension, part, setup):
+        yield DoctorFinding(extension.name, each.state, each.says)
 
 
 def platforms_of(root: Path) -> list[str]:
@@ -183,8 +152,11 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
 
 
-def check_extensions(root: Path, home: Path) -> Iterator[DoctorFinding]:
-    """Extensions the owner allowed that are left out, parts that are not set up, and settings of those not allowed."""
+def check_extensions(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
+    """Extensions the owner allowed that are left out, parts that are not set up, and settings of those not allowed.
+
+    When it *knocks*, their networks are asked as those of our own platforms are.
+    """
     from familiar_connect.config import load_character_config
     from familiar_connect.config.extension_list import ExtensionList
     from familiar_connect.config.secrets import Secrets
@@ -201,8 +173,12 @@ def check_extensions(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.extensions.load import load_extensions
 
     maker = PartMaker(root=root, config=config, secrets=Secrets(home), clock=SystemClock())
-    for name, trouble in check_parts(load_extensions(home), maker):
+    loaded = load_extensions(home)
+    for each, (name, trouble) in zip(loaded, check_parts(loaded, maker), strict=True):
         yield DoctorFinding("extensions", "bad" if trouble else "ok", f"{name}: {trouble or 'runs here'}")
+        for part in each.extension.platforms if each.extension is not None and not trouble and knocks else ():
+            if each.extension is not None and part.ask_network is not None:
+                yield from _ask_network(each.extension, part, maker.setup)
 
 
 def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:

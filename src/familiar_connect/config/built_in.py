@@ -1,6 +1,7 @@
 """BUILT_IN: the extensions that come with the program, in the order they are loaded, and the secrets of each.
 
-Of a built-in extension's package only `secrets` is loaded here: whoever asks for a key loads nothing else of it.
+Of a built-in extension's package only `secrets` and `verbs` are loaded here: whoever asks for a key or for help loads
+nothing else of it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,17 @@ def find_target(name: str) -> str:
 def load_built_in_module(built_in: str, name: str) -> Any:
     """The module called *name* in the package of *built_in*."""
     return import_module(f"{_PACKAGE}.{built_in}.{name}")
+
+
+@cache
+def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
+    """Verb → which of them brings it, and its line in the help; those with a module `verbs` bring some."""
+    with_verbs = [built_in for built_in in BUILT_IN if find_spec(f"{_PACKAGE}.{built_in}.verbs") is not None]
+    return {
+        verb: (built_in, says)
+        for built_in in with_verbs
+        for verb, says in load_built_in_module(built_in, "verbs").VERBS.items()
+    }
 
 
 def read_main_secrets() -> Mapping[str, str]:

@@ -69,12 +69,17 @@ def load_built_in() -> list[LoadedExtension]:
     return [_load_one_built_in(each) for each in find_built_in()]
 
 
+def load_one_built_in(name: str) -> LoadedExtension:
+    """The one called *name*, and no other."""
+    return next(_load_one_built_in(each) for each in find_built_in() if each.name == name)
+
+
 def find_platform(name: str) -> PlatformPart:
-    """The platform of the built-in extension called *name*."""
-    for each in load_built_in():
-        if each.name == name and each.extension is not None and each.extension.platforms:
-            return each.extension.platforms[0]
-    raise SetupError(f"{name} is no platform of this program")
+    """The platform of the built-in extension called *name*; none of the others is loaded."""
+    loaded = load_one_built_in(name)
+    if loaded.extension is None or not loaded.extension.platforms:
+        raise SetupError(f"{name} cannot be used: {loaded.trouble or 'it brings no platform'}")
+    return loaded.extension.platforms[0]
 
 
 def find_built_in() -> list[FoundExtension]:

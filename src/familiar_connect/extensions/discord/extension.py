@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from familiar_connect.api import Extension, PlatformPart
+from familiar_connect.api import Extension, PlatformPart, VerbPart
 from familiar_connect.api.stand_in import DemoPart
 from familiar_connect.extensions.discord.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.setup.addresses import list_hosts, why_not_sent
+from familiar_connect.extensions.discord.verbs import VERBS
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
+    import click
+
     from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
     from familiar_connect.api.checks import Finding, PlatformQuestion
     from familiar_connect.api.stand_in import PlatformDemo, RehearsedServers, TourStep
@@ -37,6 +40,13 @@ async def ask_network(question: PlatformQuestion) -> Sequence[Finding]:
     from familiar_connect.extensions.discord.setup.questions import ask_discord
 
     return await ask_discord(question)
+
+
+def create_verb() -> click.Command:
+    """For `familiar discord`."""
+    from familiar_connect.extensions.discord.setup.command import discord
+
+    return discord
 
 
 def create_rehearsal(channel: str, post: Callable[[str], Awaitable[None]]) -> Place:
@@ -87,4 +97,5 @@ extension = Extension(
             demo=DemoPart(create=create_demo, tour=list_tour),
         ),
     ),
+    verbs=tuple(VerbPart(name=name, help=says, create=create_verb) for name, says in VERBS.items()),
 )
