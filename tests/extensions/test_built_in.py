@@ -15,10 +15,8 @@ from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.program import make_home, run_program
 
 PACKAGE = Path(familiar_connect.__file__).parent
-NOT_MOVED = "not moved yet"
 NAMED_BY = {
     "discord": {
-        "chat/annotate/mentions.py": NOT_MOVED,
         "config/built_in.py": "the one list of what comes with the program",
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
         "history/channel_parents.py": "rows of older homes do not say on which platform their channel is",

@@ -108,14 +108,14 @@ def test_a_platform_has_a_demonstration_where_its_package_has_one(name: str) -> 
 
 @pytest.mark.process
 def test_the_help_of_run_loads_no_extension() -> None:
-    """What switches a platform on lies in `secrets`, and what is set in `settings`; nothing else is read."""
+    """Only its small lists: `secrets` (what switches it on), `settings`, and the names of its `verbs`."""
     done = run_python(f"import sys\n{HELP}{OF_EXTENSIONS}")
     shown, _, loaded = done.stdout.rpartition("LOADED")
 
     assert done.returncode == 0, done.stderr
     assert "--demo-discord" in shown
     assert "--demo-twitch" not in shown
-    assert {name.split(".")[-1] for name in loaded.split()} <= {*BUILT_IN_PLATFORMS, "secrets", "settings"}
+    assert {name.split(".")[-1] for name in loaded.split()} <= {*BUILT_IN_PLATFORMS, "secrets", "settings", "verbs"}
 
 
 @pytest.mark.process

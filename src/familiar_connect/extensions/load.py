@@ -75,11 +75,11 @@ def load_one_built_in(name: str) -> LoadedExtension:
 
 
 def find_platform(name: str) -> PlatformPart:
-    """The platform of the built-in extension called *name*; none of the others is loaded."""
-    loaded = load_one_built_in(name)
-    if loaded.extension is None or not loaded.extension.platforms:
-        raise SetupError(f"{name} cannot be used: {loaded.trouble or 'it brings no platform'}")
-    return loaded.extension.platforms[0]
+    """The platform of the built-in extension called *name*."""
+    extension = load_one_built_in(name).extension if name in BUILT_IN else None
+    if extension is not None and extension.platforms:
+        return extension.platforms[0]
+    raise SetupError(f"{name} is no platform of this program")
 
 
 def find_built_in() -> list[FoundExtension]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from familiar_connect.api.support import is_this_machine, may_carry_key, origin_of
 from familiar_connect.extensions.discord.secrets import ADDRESS
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than this
@@ -19,13 +18,21 @@ HOSTS = ("https://gateway.discord.gg", "https://cdn.discordapp.com", "https://*.
 def list_hosts(context: PartContext) -> tuple[str, ...]:
     """Every host that is contacted, which a Discord of one's own is alone."""
     address = context.secrets.get(ADDRESS)
-    return (ORIGIN, *HOSTS) if address is None else (origin_of(address),)
+    if address is None:
+        return (ORIGIN, *HOSTS)
+    from familiar_connect.api.support import origin_of  # whoever goes to Discord itself loads none of it
+
+    return (origin_of(address),)
 
 
 def why_not_sent(context: PartContext) -> str | None:
     """Why the bot's token does not go to the address that the owner or the environment names; None: it may."""
     address, file = context.secrets.get(ADDRESS), context.secrets_file
-    if address is None or is_this_machine(address):
+    if address is None:
+        return None
+    from familiar_connect.api.support import is_this_machine, may_carry_key, origin_of  # as above
+
+    if is_this_machine(address):
         return None
     try:
         origin = origin_of(address)
