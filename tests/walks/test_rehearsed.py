@@ -58,3 +58,19 @@ def test_memory_is_written_by_as_many_calls_a_day_as_the_settings_allow(tmp_path
     )
 
     assert played.failed == []
+
+
+def test_who_speaks_of_it_is_not_answered_and_who_speaks_to_it_is(tmp_path: Path) -> None:
+    """Where no model is asked whether to speak, in the same channel."""
+    played = rehearse(
+        tmp_path,
+        {"in": "tea", "by": "ada", "say": "Ember said yesterday that it would rain."},
+        {"after": "1s", "in": "tea", "by": "bo", "say": "one last ember glowed in the ashes"},
+        {"after": "1s", "in": "tea", "by": "ada", "say": "I will ask Ember about it tomorrow"},
+        {"after": "5m", "in": "tea", "by": "bo", "say": "good night ember"},
+        {"after": "5m", "in": "tea", "by": "ada", "say": "was hältst du davon ember"},
+        settings='decide_with = "rules"\n',
+        models={"main_prose": {"otherwise": "Here."}},
+    )
+
+    assert [len(step.replies) for step in played.steps] == [0, 0, 0, 1, 1]
