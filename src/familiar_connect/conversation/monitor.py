@@ -128,7 +128,7 @@ class ConversationMonitor:
         channel = self._channels.get(channel_id)
         self._lull_timers.cancel(channel_id)
         said_at = timestamp or self._clock.now()
-        is_for_us = is_mention or is_private or (has_more and self.is_addressed(text, is_mention=False))
+        is_for_us = is_mention or is_private or self._is_called(text, surely=not has_more)
         channel.buffer.add(BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_for_us))
         channel.schedule.count_message()
         if has_more:
