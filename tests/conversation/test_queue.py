@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from familiar_connect.chat.types import TurnOptions
 from familiar_connect.conversation.queue import MAX_WAITING, ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from tests.fakes.scripted_familiar import ANA, NOON
+from tests.fakes.scripted_familiar import ANA, BEN, NOON
 
 DIRECT = ResponseTrigger.direct_address
 
@@ -211,14 +212,13 @@ async def test_a_channel_nobody_met_is_not_answered() -> None:
 
 
 async def test_what_waits_is_answered_as_it_reads_by_then() -> None:
-    """Edited, it has its new words; taken back, it is not answered; the reply under way goes on."""
+    """Edited, it has its new words; taken back, it is not answered."""
     answer = Answerer()
     queue = ReplyQueue("wren", answer)
     for row, text in enumerate(["one", "two", "three"], start=1):
         queue.put(7, BufferedMessage(ANA, text, NOON, row), None, trigger=DIRECT)
         if row == 1:
             await answer.began.acquire()
-    queue.revise(7, 1, "something else")
     queue.revise(7, 2, "zwei")
     queue.revise(7, 3, None)
     queue.revise(8, 2, "in a channel nobody knows")
@@ -331,3 +331,104 @@ async def test_what_is_withdrawn_can_be_answered_alone() -> None:
     await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["one"]]
+
+
+async def test_each_of_several_who_ask_gets_a_reply_of_their_own() -> None:
+    """In order; what others said before a question goes with it, and two questions of one person go together."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    said = [
+        (ANA, "one", True),
+        (ANA, "two", True),
+        (BEN, "chatter", False),
+        (BEN, "three", True),
+        (ANA, "four", True),
+    ]
+    queue.set_place(7, "door")
+    messages = [BufferedMessage(who, text, NOON, is_for_us=is_for_us) for who, text, is_for_us in said]
+    queue.answer(7, messages, trigger=ResponseTrigger.direct_address)
+    for _ in range(3):
+        answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["one", "two"], ["chatter", "three"], ["four"]]
+
+
+async def test_where_people_talk_they_are_answered_together() -> None:
+    """A spoken reply to each would come when nobody remembers what they asked."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    queue.set_place(7, "door", is_voice=True)
+    messages = [BufferedMessage(who, "hm?", NOON, is_for_us=True) for who in (ANA, BEN)]
+    queue.answer(7, messages, trigger=ResponseTrigger.direct_address)
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["hm?", "hm?"]]
+
+
+async def begin_answer(answer: Answerer, *said: BufferedMessage) -> ReplyQueue:
+    """A queue in which the reply to the first asker of *said* is being made."""
+    queue = ReplyQueue("wren", answer)
+    queue.set_place(7, "door")
+    queue.answer(7, said, trigger=DIRECT)
+    await answer.began.acquire()
+    return queue
+
+
+async def test_a_question_edited_before_its_answer_is_answered_as_it_reads_now() -> None:
+    """The reply under way is begun anew; who asked behind it waits on."""
+    answer = Answerer()
+    one = BufferedMessage(ANA, "when?", NOON, 1, is_for_us=True)
+    two = BufferedMessage(BEN, "and me?", NOON, 2, is_for_us=True)
+    queue = await begin_answer(answer, one, two)
+    queue.revise(7, 1, "where?")
+    await answer.began.acquire()
+    for _ in range(2):
+        answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["when?"], ["where?"], ["and me?"]]
+
+
+async def test_a_question_deleted_before_its_answer_gets_none() -> None:
+    """Nor does what others said around it; who asked behind it is answered, and what was dropped is settled."""
+    answer, done = Answerer(), list[str]()
+
+    async def settle(messages: Sequence[BufferedMessage]) -> None:
+        done.extend(each.text for each in messages)
+
+    chatter = BufferedMessage(BEN, "nice day", NOON, 1)
+    one = BufferedMessage(ANA, "when?", NOON, 2, is_for_us=True)
+    two = BufferedMessage(BEN, "and me?", NOON, 3, is_for_us=True)
+    queue = ReplyQueue("wren", answer, on_done=settle)
+    queue.set_place(7, "door")
+    queue.answer(7, [chatter, one, two], trigger=DIRECT)
+    await answer.began.acquire()
+    queue.revise(7, 2, None)
+    await answer.began.acquire()
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["nice day", "when?"], ["and me?"]]
+    assert done == ["nice day", "and me?"]
+
+
+async def test_a_reply_that_is_being_sent_is_ended_by_whoever_sends_it() -> None:
+    """And is not made anew where some of it is out."""
+    answer, ended = Answerer(), list[int]()
+
+    async def end_delivery(channel_id: int) -> bool:
+        ended.append(channel_id)
+        return True
+
+    queue = ReplyQueue("wren", answer, end_delivery=end_delivery)
+    queue.set_place(7, "door")
+    queue.answer(7, [BufferedMessage(ANA, "when?", NOON, 1, is_for_us=True)], trigger=DIRECT)
+    await answer.began.acquire()
+    queue.revise(7, 1, "where?")
+    await asyncio.sleep(0)
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert (answer.texts(), ended) == ([["when?"]], [7])

@@ -84,21 +84,27 @@ async def test_a_newer_message_ends_a_delivery_and_is_answered_next(tmp_path: Pa
     assert house.place.sent == ["aaa", "Yes"]
 
 
-async def test_messages_while_a_reply_is_written_are_answered_next_in_one_exchange(tmp_path: Path) -> None:
+async def test_messages_while_a_reply_is_written_are_answered_next_each_asker_in_turn(tmp_path: Path) -> None:
     """The reply under way is not disturbed."""
-    async with scripted_familiar(tmp_path, ["First answer.", "Second answer."], streams=True) as house:
+    answers = ["First answer.", "Second answer.", "Third answer."]
+    async with scripted_familiar(tmp_path, answers, streams=True) as house:
         pause = house.model.pause_after(0)
         await house.receive("One?")
         await pause.reached.wait()
         await house.receive("Two?", author=BEN)
+        await house.receive("Two more?", author=BEN)
         await house.receive("Three?")
         pause.resume.set()
         await house.wait_until_idle()
         told = house.roles_and_texts()
 
-    assert [text for role, text in told if role == "assistant"] == ["First answer.", "Second answer."]
-    said = [message.content for message in house.model.calls[1] if not message.content.startswith("[System:")]
-    assert said[-3:] == ["First answer.", "Ben: Two?", "Ana: Three?"]
+    assert [text for role, text in told if role == "assistant"] == answers
+    second, third = (
+        [message.content for message in call if not message.content.startswith("[System:")]
+        for call in house.model.calls[1:]
+    )
+    assert second[-3:] == ["First answer.", "Ben: Two?", "Ben: Two more?"]
+    assert third[-3:] == ["First answer.", "Second answer.", "Ana: Three?"]
 
 
 async def test_someone_with_full_privacy_is_stored_nowhere(tmp_path: Path) -> None:

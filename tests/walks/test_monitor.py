@@ -41,10 +41,10 @@ async def test_what_is_let_pass_is_known_to_the_next_reply(tmp_path: Path) -> No
         timers.pass_time(60)
         await house.wait_until_idle()
         assert house.place.sent == []
-        await among(house, "Did you hear, Ember?", author=BEN)
+        await among(house, "Has Ember heard?", author=BEN)
         told = house.roles_and_texts()
 
-    assert [text for _, text in told] == ["I saw a fox.", "Did you hear, Ember?", "A fox!"]
+    assert [text for _, text in told] == ["I saw a fox.", "Has Ember heard?", "A fox!"]
     assert any("I saw a fox." in message.content for message in house.model.calls[0])
     assert "I saw a fox." in side.calls[1][1].content
 

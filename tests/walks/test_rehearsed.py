@@ -7,22 +7,29 @@ from pathlib import Path
 from tests.fakes.rehearsal import rehearse
 
 
-def test_everyone_who_spoke_is_answered_in_one_go_after_a_slow_reply(tmp_path: Path) -> None:
-    """What is said while it writes waits and is answered next, all together."""
+def test_everyone_who_asks_is_answered_by_a_reply_of_their_own(tmp_path: Path) -> None:
+    """Five within two seconds, while it writes: each in turn, and two questions of one person together."""
+    asked = [("bo", "snow"), ("bo", "hail"), ("ada", "fog"), ("bo", "ice")]
     played = rehearse(
         tmp_path,
         {"in": "tea", "by": "ada", "say": "Ember, tell me of the rain.", "mention": True},
-        {"after": "5s", "in": "tea", "by": "bo", "say": "Ember, and of the snow?", "mention": True},
-        {"after": "1s", "in": "tea", "by": "ada", "say": "Ember, and of the fog?", "mention": True},
-        {
-            "after": "5m",
-            "expect": {"reply_in": "tea", "said_has": "Weather.", "prompt_has": ["the snow?", "the fog?"]},
+        *(
+            {"after": 0.2, "in": "tea", "by": who, "say": f"Ember, and of the {what}?", "mention": True}
+            for who, what in asked
+        ),
+        {"after": "5m", "expect": {"reply_in": "tea"}},
+        models={
+            "main_prose": {"say": [{"delay_s": 20, "say": "Rain."}, "Snow and hail.", "Fog."], "otherwise": "Ice."}
         },
-        models={"main_prose": {"say": [{"delay_s": 20, "say": "Rain."}], "otherwise": "Weather."}},
     )
 
     assert played.failed == []
-    assert [reply.text for step in played.steps for reply in step.replies] == ["Rain.", "Weather."]
+    assert [reply.text for step in played.steps for reply in step.replies] == [
+        "Rain.",
+        "Snow and hail.",
+        "Fog.",
+        "Ice.",
+    ]
 
 
 def test_it_joins_in_unasked_when_the_side_model_says_so(tmp_path: Path) -> None:
@@ -58,3 +65,45 @@ def test_memory_is_written_by_as_many_calls_a_day_as_the_settings_allow(tmp_path
     )
 
     assert played.failed == []
+
+
+def test_who_speaks_of_it_is_not_answered_and_who_speaks_to_it_is(tmp_path: Path) -> None:
+    """Where no model is asked whether to speak, in the same channel."""
+    played = rehearse(
+        tmp_path,
+        {"in": "tea", "by": "ada", "say": "Ember said yesterday that it would rain."},
+        {"after": "1s", "in": "tea", "by": "bo", "say": "one last ember glowed in the ashes"},
+        {"after": "1s", "in": "tea", "by": "ada", "say": "I will ask Ember about it tomorrow"},
+        {"after": "5m", "in": "tea", "by": "bo", "say": "good night ember"},
+        {"after": "5m", "in": "tea", "by": "ada", "say": "was hältst du davon ember"},
+        settings='decide_with = "rules"\n',
+        models={"main_prose": {"otherwise": "Here."}},
+    )
+
+    assert [len(step.replies) for step in played.steps] == [0, 0, 0, 1, 1]
+
+
+def test_a_question_edited_or_deleted_before_its_answer_is_answered_anew_or_not_at_all(tmp_path: Path) -> None:
+    """While the model writes; who asked behind it is answered all the same."""
+    played = rehearse(
+        tmp_path,
+        {"in": "tea", "by": "ada", "say": "Ember, when is tea?", "mention": True},
+        {"after": "5s", "edit": "last", "in": "tea", "by": "ada", "say": "Ember, where is tea?"},
+        {"after": "1m", "in": "tea", "by": "ada", "say": "Ember, who hid the biscuits?", "mention": True},
+        {"after": "1s", "in": "tea", "by": "bo", "say": "Ember, and the jam?", "mention": True},
+        {"after": "1s", "delete": "last", "in": "tea", "by": "ada"},
+        {"after": "5m", "expect": {"reply_in": "tea", "prompt_has": ["the jam?"], "prompt_lacks": ["the biscuits?"]}},
+        models={
+            "main_prose": {
+                "say": [
+                    {"delay_s": 20, "say": "At four."},
+                    {"delay_s": 20, "say": "In the garden."},
+                    {"delay_s": 20, "say": "Bo did."},
+                ],
+                "otherwise": "On the shelf.",
+            }
+        },
+    )
+
+    assert played.failed == []
+    assert [reply.text for step in played.steps for reply in step.replies] == ["In the garden.", "On the shelf."]

@@ -17,10 +17,10 @@ from datetime import datetime
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.types import DecideWith, Interjection
+from familiar_connect.conversation.addressing.judge import judge_address
 from familiar_connect.conversation.buffer import ChannelState, ChannelStates
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.lull_timers import CallLater, LullTimers, call_later
-from familiar_connect.conversation.name_match import opens_with_any_name
 from familiar_connect.conversation.speak_decision import (
     RECENT_TURNS,
     Situation,
@@ -93,6 +93,7 @@ class ConversationMonitor:
         self.decide_with = options.decide_with
         self.reply_model = options.reply_model
         self._ids = [options.familiar_id] if options.familiar_id is not None else [familiar_name, *self.aliases]
+        self._names = (familiar_name, *self.aliases)
         self._labels = options.labels or ChannelLabels()
         self._privacy = options.privacy
         self._clock = options.clock or SystemClock()
@@ -127,7 +128,7 @@ class ConversationMonitor:
         channel = self._channels.get(channel_id)
         self._lull_timers.cancel(channel_id)
         said_at = timestamp or self._clock.now()
-        is_for_us = is_mention or is_private or (has_more and self.is_addressed(text, is_mention=False))
+        is_for_us = is_mention or is_private or self._is_called(text, surely=not has_more)
         channel.buffer.add(BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_for_us))
         channel.schedule.count_message()
         if has_more:
@@ -138,7 +139,7 @@ class ConversationMonitor:
             _log_decision(channel_id, direct, speaks=True, why="in a direct message everything is answered")
             await self.on_respond(channel_id, self._take(channel_id, channel, direct), direct)
             return
-        if self.is_addressed(text, is_mention=is_mention):
+        if self._is_worth_a_look(text, is_mention=is_mention):
             await self._evaluate(channel_id, channel, ResponseTrigger.direct_address)
         elif channel.schedule.is_due and not is_old_news:
             await self._evaluate(channel_id, channel, ResponseTrigger.interjection)
@@ -150,7 +151,19 @@ class ConversationMonitor:
             self._lull_timers.restart(channel_id, self.lull_timeout)
 
     def is_addressed(self, text: str, *, is_mention: bool) -> bool:
-        """Whether a message is said to the familiar, by a mention or by one of its names."""
+        """Whether a message is said to the familiar, by a mention or by one of its names, or perhaps is.
+
+        One that surely only speaks of it, or has its name as another word, is talk like any other.
+        """
+        if is_mention:
+            return True
+        address = judge_address(text, self._names)
+        return address is not None and (address.is_call or not address.is_sure)
+
+    def _is_worth_a_look(self, text: str, *, is_mention: bool) -> bool:
+        """Whether a message may be said to the familiar: by its name alone, where a model is asked what it means."""
+        if self.decision_mode() is DecideWith.rules:
+            return is_mention or self._is_called(text)
         return is_direct_address(text, self.familiar_name, self.aliases, is_mention=is_mention)
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
@@ -252,8 +265,10 @@ class ConversationMonitor:
         how = self.decision_mode(is_voice=_is_voice(seen))
         if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
             return SpeakDecision(speak=True, reason="they wait for an answer", left_to_reply=how is DecideWith.reply)
-        if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
-            return SpeakDecision(speak=True, left_to_reply=how is DecideWith.reply)
+        if how is DecideWith.reply:
+            return SpeakDecision(speak=True, left_to_reply=True)
+        if how is DecideWith.rules and trigger is ResponseTrigger.direct_address:
+            return SpeakDecision(speak=True)
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
@@ -270,8 +285,11 @@ class ConversationMonitor:
 
     def _is_surely_for_us(self, messages: Sequence[BufferedMessage]) -> bool:
         """Whether one of *messages* is said to us beyond doubt: nobody is asked whether it is."""
-        names = (self.familiar_name, *self.aliases)
-        return any(message.is_for_us or opens_with_any_name(message.text, names) for message in messages)
+        return any(message.is_for_us or self._is_called(message.text, surely=True) for message in messages)
+
+    def _is_called(self, text: str, *, surely: bool = False) -> bool:
+        address = judge_address(text, self._names)
+        return address is not None and address.is_call and (address.is_sure or not surely)
 
     def decision_mode(self, *, is_voice: bool = False) -> DecideWith:
         """The way decisions are made now; a model too small for one way leaves the next.

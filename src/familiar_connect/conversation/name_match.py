@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from familiar_connect.support.names import fold_name
@@ -17,14 +17,9 @@ from familiar_connect.support.names import fold_name
 MAX_SEARCHED_CHARS = 8_000
 """Twice the longest message a chat platform takes; a name further in is nobody's greeting."""
 MAX_NAME_CHARS = 200
-MAX_OPENING_CHARS = 400
 
 _NOT_SAID = re.compile(r"<a?:\w{1,64}:\d{1,25}>|https?://\S+")
 """An emoji or an address may hold a name without anybody being called by it."""
-_GREETING = re.compile(
-    r"\W*(?:hi|hey|hello|hiya|yo|ok|okay|oh|so|well|thanks|thank you|please|dear|good (?:morning|evening|night|day))\b",
-    re.IGNORECASE,
-)
 _WORD_CATEGORIES = ("L", "N", "M")
 
 
@@ -54,6 +49,22 @@ _KINDS = (
 )
 
 
+def without_addresses(text: str) -> str:
+    """*text* without what may hold a name though nobody is called by it: emojis and addresses of the web."""
+    return _NOT_SAID.sub(" ", text)
+
+
+def name_spans(folded: str, names: Iterable[str]) -> list[tuple[int, int]]:
+    """Where each of *names* stands in a folded text as a whole word, in order; none lies inside a longer one."""
+    found: list[tuple[int, int]] = []
+    wanted = sorted({name for name in map(fold_name, names) if 0 < len(name) <= MAX_NAME_CHARS}, key=len, reverse=True)
+    for name in wanted:
+        for at in _word_starts(folded, name):
+            if not any(start < at + len(name) and at < end for start, end in found):
+                found.append((at, at + len(name)))
+    return sorted(found)
+
+
 def contains_any_name(text: str, names: Iterable[str]) -> bool:
     """Whether one of *names* stands in *text* as a whole word."""
     return name_position(text, names) is not None
@@ -67,43 +78,19 @@ def name_position(text: str, names: Iterable[str]) -> int | None:
     return min((at for name in folded if (at := _word_start(searched, name)) is not None), default=None)
 
 
-def opens_with_any_name(text: str, names: Iterable[str]) -> bool:
-    """Whether *text* begins with one of *names*, perhaps after a greeting: it is said to whoever bears it."""
-    searched = fold_name(_NOT_SAID.sub(" ", text[:MAX_OPENING_CHARS]))
-    starts = [at for at in (_skip_marks(searched, 0), _skip_greeting(searched)) if at is not None]
-    return any(
-        searched.startswith(name, at) and _ends_word(searched, at + len(name), name)
-        for name in map(fold_name, names)
-        if 0 < len(name) <= MAX_NAME_CHARS
-        for at in starts
-    )
-
-
-def _skip_marks(text: str, at: int) -> int:
-    while at < len(text) and not _is_word(text[at]):
-        at += 1
-    return at
-
-
-def _skip_greeting(text: str) -> int | None:
-    found = _GREETING.match(text)
-    return _skip_marks(text, found.end()) if found else None
-
-
-def _ends_word(text: str, end: int, name: str) -> bool:
-    return end >= len(text) or _is_word_break(name[-1], text[end], len(name), at_end=True)
-
-
 def _word_start(text: str, name: str) -> int | None:
     """Where *name* stands first in *text* as a whole word; None: nowhere."""
+    return next(_word_starts(text, name), None)
+
+
+def _word_starts(text: str, name: str) -> Iterator[int]:
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
         starts = at == 0 or _is_word_break(text[at - 1], name[0], len(name), at_end=False)
         if starts and (end == len(text) or _is_word_break(name[-1], text[end], len(name), at_end=True)):
-            return at
+            yield at
         at = text.find(name, at + 1)
-    return None
 
 
 def _is_word_break(before: str, after: str, name_length: int, *, at_end: bool) -> bool:

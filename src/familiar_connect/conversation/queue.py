@@ -1,4 +1,4 @@
-"""ReplyQueue: one reply at a time per channel; what comes meanwhile is answered next; a stop cancels.
+"""ReplyQueue: one reply at a time per channel; who asks meanwhile is answered next, each in turn; a stop cancels.
 
 Everything in the queue is already in the history: losing the queue loses no words.
 """
@@ -31,6 +31,8 @@ Respond = Callable[[Exchange, Any], Awaitable[Any]]
 """Answers; False: a newer message ended the reply before its first word."""
 OnFailed = Callable[[Exchange, Any, Exception], Awaitable[None]]
 """Told why an exchange got no reply, or not all of one."""
+EndDelivery = Callable[[int], Awaitable[bool]]
+"""Ends what is being sent in a channel, unless some of it has gone out; whether there was such."""
 OnDone = Callable[[Sequence[BufferedMessage]], Awaitable[None]]
 """Told of messages that nothing more is done about."""
 
@@ -45,25 +47,53 @@ class _Channel:
     may_stay_silent: bool = True
     """Of all that waits, nothing surely asks for an answer."""
     answering: tuple[BufferedMessage, ...] = ()
+    revised: dict[int, str | None] = field(default_factory=dict)
+    """Rows of the history, of those being answered, that read differently since; None: gone."""
     interruption_context: str | None = None
     """What the next reply is told of being talked over."""
     task: asyncio.Task[None] | None = None
+    renewal: asyncio.Task[None] | None = None
+    """Ends the reply under way, for it to be begun anew."""
+
+    @property
+    def work(self) -> set[asyncio.Task[None]]:
+        """What is under way."""
+        return {each for each in (self.task, self.renewal) if each is not None and not each.done()}
 
     @property
     def is_idle(self) -> bool:
-        return not self.waiting and (self.task is None or self.task.done())
+        return not self.waiting and not self.work
+
+    def put_back(self, messages: Sequence[BufferedMessage]) -> list[BufferedMessage]:
+        """Let *messages* wait again, as they read now; those that nobody asks with any more are given back."""
+        was_asked = any(each.is_for_us for each in messages)
+        for history_id, text in self.revised.items():
+            messages = with_edit(messages, history_id, text)
+        self.revised = {}
+        if was_asked and not any(each.is_for_us for each in messages):
+            return list(messages)
+        self.waiting[:0] = messages
+        sort_by_history(self.waiting)
+        return []
 
 
 class ReplyQueue:
     """The order of replies. `respond` may be replaced at run time."""
 
     def __init__(
-        self, familiar_id: str, respond: Respond, *, on_done: OnDone | None = None, on_failed: OnFailed | None = None
+        self,
+        familiar_id: str,
+        respond: Respond,
+        *,
+        on_done: OnDone | None = None,
+        on_failed: OnFailed | None = None,
+        end_delivery: EndDelivery | None = None,
     ) -> None:
         self._familiar_id = familiar_id
         self.respond = respond
         self._on_done = on_done
         self._on_failed = on_failed
+        self._end_delivery = end_delivery
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
         self._background = BackgroundTasks("replies")
@@ -125,8 +155,8 @@ class ReplyQueue:
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
         queued = was_cut = False
         while channel.waiting:
-            messages, channel.waiting = split_batch(channel.waiting)
-            channel.answering = messages
+            messages, channel.waiting = split_batch(channel.waiting, is_voice=channel.is_voice)
+            channel.answering, channel.revised = messages, {}
             exchange = Exchange(
                 familiar_id=self._familiar_id,
                 channel_id=channel_id,
@@ -146,9 +176,8 @@ class ReplyQueue:
             except Exception as error:  # isolation: what waits is answered all the same
                 logger.exception("reply failed", extra={"channel_id": channel_id})
                 await self._tell_failed(exchange, channel, error)
-            if was_cut and _must_retry(exchange):
-                channel.waiting[:0] = messages
-                sort_by_history(channel.waiting)
+            if was_cut and (_must_retry(exchange) or channel.revised):
+                await self._tell_done(channel.put_back(messages))
                 channel.trigger, channel.may_stay_silent = exchange.trigger, exchange.may_stay_silent
             else:
                 await self._tell_done(messages)
@@ -184,16 +213,31 @@ class ReplyQueue:
         return came[0] if came else None
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
-        """A message that may wait here reads *text* now; None: it is gone. A reply under way is not begun anew."""
+        """A message that waits or is being answered here reads *text* now; None: it is gone.
+
+        Before its first word is out, the reply to it is begun anew, or ended where nobody asks any more.
+        """
         channel = self._channels.get(channel_id)
-        if channel is not None:
-            channel.waiting = with_edit(channel.waiting, history_id, text)
+        if channel is None:
+            return
+        channel.waiting = with_edit(channel.waiting, history_id, text)
+        if any(each.history_id == history_id for each in channel.answering) and not channel.is_voice:
+            is_first = not channel.revised
+            channel.revised[history_id] = text
+            if is_first:
+                channel.renewal = self._background.start(self._renew(channel_id), name=f"renew {channel_id}")
+
+    async def _renew(self, channel_id: int) -> None:
+        if self._end_delivery is not None and await self._end_delivery(channel_id):
+            return  # where nothing was out yet, the queue has it again
+        if await self.withdraw(channel_id):
+            self.answer_waiting(channel_id)
 
     async def wait_until_channel_idle(self, channel_id: int) -> None:
         """Wait until nothing is being answered in the channel."""
         channel = self._channels.get(channel_id)
-        while channel is not None and channel.task is not None and not channel.task.done():
-            await asyncio.wait({channel.task})
+        while channel is not None and channel.work:
+            await asyncio.wait(channel.work)
 
     async def wait_until_idle(self) -> None:
         """Wait until nothing is being answered anywhere."""
@@ -210,10 +254,10 @@ class ReplyQueue:
         channel = self._channels.get(channel_id)
         if channel is None or channel.task is None or channel.task.done():
             return False
-        channel.waiting[:0] = channel.answering
-        sort_by_history(channel.waiting)
-        await cancel_and_wait(channel.task)
+        dropped = channel.put_back(channel.answering)
         channel.answering = ()
+        await cancel_and_wait(channel.task)
+        await self._tell_done(dropped)
         return True
 
     @asynccontextmanager
@@ -256,9 +300,18 @@ class ReplyQueue:
         await self._background.aclose()
 
 
-def split_batch(waiting: list[BufferedMessage]) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
-    """The messages one reply answers, for the same is asked with them; and those that wait for the next."""
+def split_batch(
+    waiting: list[BufferedMessage], *, is_voice: bool = False
+) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
+    """The messages one reply answers, for the same is asked with them and one person asks; and those that wait on.
+
+    A reply is said to whom its prompt names, so of several who ask each gets one. In a call they get one together.
+    """
     count = next((at for at, each in enumerate(waiting) if each.asked != waiting[0].asked), len(waiting))
+    askers = [(at, each.author.canonical_key) for at, each in enumerate(waiting[:count]) if each.is_for_us]
+    others = [at for at, asker in askers if asker != askers[0][1]]
+    if others and not is_voice:
+        count = max(at for at, _ in askers if at < others[0]) + 1
     return tuple(waiting[:count]), waiting[count:]
 
 

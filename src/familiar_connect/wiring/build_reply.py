@@ -107,7 +107,11 @@ def build_limits(inputs: ReplyPathInputs) -> ReplyLimits:
 
 
 def build_conversation(
-    inputs: ReplyPathInputs, runner: ReplyRunner, limits: ReplyLimits, told: RemindersTold
+    inputs: ReplyPathInputs,
+    runner: ReplyRunner,
+    limits: ReplyLimits,
+    told: RemindersTold,
+    deliveries: TextDeliveryRegistry,
 ) -> tuple[ReplyQueue, ConversationMonitor]:
     """Who decides when to speak, and the order of replies; each tells the other."""
     familiar_id, stores, config = inputs.familiar_id, inputs.stores, inputs.config
@@ -134,7 +138,16 @@ def build_conversation(
         ids = [message.history_id for message in messages if message.history_id is not None]
         await off_loop(stores.history.outbox.settle, ids)
 
-    queue = ReplyQueue(familiar_id, respond, on_done=settle, on_failed=runner.report_failure)
+    async def end_delivery(channel_id: int) -> bool:
+        """End what is being sent, before or after its first piece; whether anything was."""
+        tracker = deliveries.get(channel_id)
+        if tracker.sent_chunks:
+            return True
+        was_active = tracker.is_active()
+        await tracker.cancel_and_wait()
+        return was_active
+
+    queue = ReplyQueue(familiar_id, respond, on_done=settle, on_failed=runner.report_failure, end_delivery=end_delivery)
 
     async def on_silence(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
         await settle(messages)
@@ -381,7 +394,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     )
     limits = build_limits(inputs)
     told = RemindersTold()
-    queue, monitor = build_conversation(inputs, runner, limits, told)
+    queue, monitor = build_conversation(inputs, runner, limits, told, deliveries)
     intake = build_intake(inputs, lookup, limits, queue, monitor, deliveries)
     return ReplyPath(
         intake=intake,
