@@ -12,10 +12,14 @@ from typing import Any
 
 BUILT_IN_PLATFORMS = ("twitch",)
 """Those that bring a network to talk on, which has its name."""
-BUILT_IN = (*BUILT_IN_PLATFORMS,)
+BUILT_IN_VOICES = ("voice_azure", "voice_cartesia", "voice_deepgram", "voice_gemini", "voice_local", "voice_openai")
+"""Those that hear or speak; `provider` under [stt] and [tts] names one without its `voice_`. The first is what speaks
+where the settings name none."""
+BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
 PLATFORM_TITLES = ("Discord", *(name.title() for name in BUILT_IN_PLATFORMS))
 """The networks that the program comes with, as people call them."""
+_VOICE = "voice_"
 _PACKAGE = "familiar_connect.extensions"
 
 
@@ -29,9 +33,28 @@ def load_built_in_module(built_in: str, name: str) -> Any:
     return import_module(f"{_PACKAGE}.{built_in}.{name}")
 
 
+def name_voice(provider: str) -> str:
+    """The built-in extension that *provider* under [stt] or [tts] stands for."""
+    return f"{_VOICE}{provider}"
+
+
+def provider_of(voice: str) -> str:
+    """What `provider` says for the built-in extension *voice*."""
+    return voice.removeprefix(_VOICE)
+
+
 @cache
-def read_built_in_secrets() -> Mapping[str, str]:
-    """The names of every built-in extension's secrets, each with what it is for."""
+def read_built_in_secrets(names: tuple[str, ...] = BUILT_IN) -> Mapping[str, str]:
+    """The secrets of every built-in extension, or of those called *names*, each with what it is for."""
     return {
-        name: says for built_in in BUILT_IN for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()
+        name: says for built_in in names for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()
+    }
+
+
+def read_short_names() -> Mapping[str, str]:
+    """What people call a service instead of the secret that is its key, as far as built-in extensions tell."""
+    return {
+        short: secret
+        for built_in in BUILT_IN
+        for short, secret in getattr(load_built_in_module(built_in, "secrets"), "SHORT_NAMES", {}).items()
     }

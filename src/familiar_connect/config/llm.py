@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from familiar_connect.config.built_in import read_built_in_secrets
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS, read_built_in_secrets
 from familiar_connect.config.rules import FILLED_TEXT, FLAG, InvalidValue, Rule, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
@@ -52,7 +52,7 @@ REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
 KEY_VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-PLATFORM_TOKENS = frozenset({"DISCORD_BOT", *read_built_in_secrets()})
+PLATFORM_TOKENS = frozenset({"DISCORD_BOT", *read_built_in_secrets(BUILT_IN_PLATFORMS)})
 """Variables whose values belong to a chat platform and are never lent to a model's endpoint."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool
-    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
+    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
+    from familiar_connect.voice.remote_service import RemoteService
+    from familiar_connect.voice.speech_context import SpeechContext
 
 EVERY_MODE = frozenset(ChannelMode)
 
@@ -44,6 +46,9 @@ class ExtensionPart:
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
     """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+
+    shared_section: ClassVar[str] = ""
+    """The section of the program's own in which a built-in extension's settings of this kind stand."""
 
 
 PostLine = Callable[[str], Awaitable[None]]
@@ -81,19 +86,35 @@ class ModelPart(ExtensionPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecognizerPart(ExtensionPart):
-    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+class SpeechPart(ExtensionPart):
+    """What hearing and speaking have in common."""
 
-    create: Callable[[PartContext, str], SpeechRecognizer]
-    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+    service: RemoteService | None = None
+    """Who is asked over the network; None: it works on this computer, or finds its way itself."""
+    model_files: Mapping[str, str] = field(default_factory=dict)
+    """Packages that bring its model, each with a pattern of the file; `familiar doctor` misses one that is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SynthesizerPart(ExtensionPart):
+class RecognizerPart(SpeechPart):
+    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+
+    create: Callable[[SpeechContext, str], SpeechRecognizer]
+    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+    create_stream: Callable[[SpeechContext, str], StreamingTranscriber] | None = None
+    """Listens to one person while they speak; None: it is given whole stretches of speech."""
+
+    shared_section: ClassVar[str] = "stt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizerPart(SpeechPart):
     """Makes speech of words, where `provider` under [tts] is `extension:NAME`."""
 
-    create: Callable[[PartContext, str], SpeechSynthesizer]
+    create: Callable[[SpeechContext, str], SpeechSynthesizer]
     """Given what stands behind a slash, as in `extension:NAME/low`; empty where nothing does."""
+
+    shared_section: ClassVar[str] = "tts"
 
 
 @dataclass(frozen=True, kw_only=True)

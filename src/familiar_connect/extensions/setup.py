@@ -6,7 +6,7 @@ Nothing of the part's own library is loaded to say it, so that verbs which only 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,9 @@ def read_part_settings(
     """The settings of *part* from the section named after its extension; a `ConfigError` names the key and the fix."""
     if part.settings is None:
         return None
+    if extension.name in BUILT_IN and part.shared_section:
+        shared = getattr(config, part.shared_section)
+        return part.settings(**{each.name: getattr(shared, each.name) for each in fields(part.settings)})
     if extension.name in BUILT_IN:  # read together with the program's own
         own_section: DataclassInstance = getattr(config.built_in, extension.name)
         return own_section
