@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from familiar_connect.config.built_in import BUILT_IN_VOICES, load_built_in_module, provider_of
@@ -40,21 +40,26 @@ SPEAKING, HEARING = _find_kinds("SpeakingSettings"), _find_kinds("HearingSetting
 """Provider → the settings of its own."""
 
 
+def _list_fields(kind: Any) -> dict[str, tuple[str, Field[Any]]]:
+    """Name → type and declaration of each setting in *kind*, which a part makes a dataclass when it is used first."""
+    own = {each.name: each for each in fields(kind)} if is_dataclass(kind) else vars(kind)
+    return {
+        name: (type_, own[name]) for name, type_ in kind.__annotations__.items() if isinstance(own.get(name), Field)
+    }
+
+
 def _add_settings_of(kinds: dict[str, Any]) -> Callable[[type[C]], type[C]]:
     """Declares what the voices have of their own on a class, behind its `provider`, before it is made a dataclass."""
 
     def add(kind: type[C]) -> type[C]:
         own = kind.__annotations__
-        added = {each.name: each for voice in kinds.values() for each in fields(voice)}
-        for name, each in added.items():
-            setattr(
-                kind, name, field(default=each.default, default_factory=each.default_factory, metadata=each.metadata)
-            )
-        kind.__annotations__ = {
-            "provider": own["provider"],
-            **{name: each.type for name, each in added.items()},
-            **{name: type_ for name, type_ in own.items() if name != "provider"},
-        }
+        types = {"provider": own["provider"]}
+        for voice in kinds.values():
+            for name, (type_, each) in _list_fields(voice).items():
+                made: Any = field(default=each.default, default_factory=each.default_factory, metadata=each.metadata)
+                setattr(kind, name, made)
+                types[name] = type_
+        kind.__annotations__ = {**types, **own}
         return kind
 
     return add

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 
 if TYPE_CHECKING:
     import click
-    from _typeshed import DataclassInstance
 
     from familiar_connect.chat.place import Place
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
@@ -32,8 +31,8 @@ EVERY_MODE = frozenset(ChannelMode)
 class ExtensionPart:
     """What every part says of itself, beside how it is created."""
 
-    settings: type[DataclassInstance] | None = None
-    """A frozen dataclass of `setting(…)` fields: the keys of the section named after the extension."""
+    settings: type[Any] | None = None
+    """A class of `setting(…)` fields, plain or a dataclass: the keys of the section named after the extension."""
     secrets: tuple[str, ...] = ()
     """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
     required: tuple[str, ...] = ()
@@ -49,6 +48,10 @@ class ExtensionPart:
 
     shared_section: ClassVar[str] = ""
     """The section of the program's own in which a built-in extension's settings of this kind stand."""
+
+    def __post_init__(self) -> None:
+        if self.settings is not None and not is_dataclass(self.settings):
+            dataclass(frozen=True)(self.settings)  # here, where the part is used: every start declares settings
 
 
 PostLine = Callable[[str], Awaitable[None]]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from familiar_connect.api.settings import FILLED_TEXT, setting
 
 DEFAULT_AZURE_TTS_VOICE = "en-US-AmberNeural"
 
 
-@dataclass(frozen=True)
 class SpeakingSettings:
     """Which voice it is."""
 

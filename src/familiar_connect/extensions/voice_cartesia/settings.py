@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from familiar_connect.api.settings import TEXT_OR_NONE, setting
 
 
-@dataclass(frozen=True)
 class SpeakingSettings:
     """Which voice it is, and of which model."""
 

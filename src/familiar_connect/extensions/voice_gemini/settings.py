@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from familiar_connect.api.settings import FILLED_TEXT, TEXT_OR_NONE, setting
 
 DEFAULT_GEMINI_TTS_VOICE = "Kore"
 DEFAULT_GEMINI_TTS_MODEL = "gemini-3.1-flash-tts-preview"
 
 
-@dataclass(frozen=True)
 class SpeakingSettings:
     """Which voice it is, and how it is to speak."""
 

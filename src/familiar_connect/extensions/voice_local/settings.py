@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 
-@dataclass(frozen=True)
 class SpeakingSettings:
     """There is one voice."""
 
     says: ClassVar[str] = "is that voice always"
 
 
-@dataclass(frozen=True)
 class HearingSettings:
     """There is one model, and it knows English."""
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from familiar_connect.api.settings import FILLED_TEXT, setting
 
 
-@dataclass(frozen=True)
 class SpeakingSettings:
     """Which voice it is, and of which model."""
 
@@ -17,7 +15,6 @@ class SpeakingSettings:
     says: ClassVar[str] = "is any OpenAI-compatible server"
 
 
-@dataclass(frozen=True)
 class HearingSettings:
     """Which model hears."""
 
