@@ -254,9 +254,9 @@ def _measure_pipecat(python: str, turns: int) -> dict[str, list[float]]:
 
 async def _measure_offline(times: int) -> dict[str, list[float]]:
     """The real parts one after another, over a question that the voice itself has spoken."""
+    from familiar_connect.extensions.voice_local.hearing import WhisperRecognizer
+    from familiar_connect.extensions.voice_local.speaking import LocalSynthesizer
     from familiar_connect.voice.silero import SileroProbability
-    from familiar_connect.voice.stt.whisper import WhisperRecognizer
-    from familiar_connect.voice.tts.local import LocalSynthesizer
 
     voice, recognizer = LocalSynthesizer(), WhisperRecognizer()
     made = (await voice.synthesize(QUESTION)).audio

@@ -14,10 +14,11 @@ import pytest
 import familiar_connect
 from familiar_connect.commands.doctor_privacy import Contact, list_contacts
 from familiar_connect.config import load_character_config
+from familiar_connect.config.built_in import BUILT_IN_VOICES
 from familiar_connect.config.extension_list import ExtensionList, FoundExtension
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
-from familiar_connect.config.voice import SERVICE_ADDRESSES, SERVICE_KEYS
+from familiar_connect.extensions.load import load_built_in
 from familiar_connect.support.web_origin import origin_of
 from familiar_connect.voice.service_access import ServiceAccess
 from tests.fakes.program import make_home, run_program
@@ -91,11 +92,22 @@ def test_a_discord_of_ones_own_takes_the_place_of_the_real_one(tmp_path: Path) -
     assert origins(list_contacts(tmp_path, root)) == {"http://127.0.0.1:8080"}
 
 
-@pytest.mark.parametrize("provider", sorted(SERVICE_ADDRESSES))
-def test_each_speech_service_is_told_where_its_client_would_send(tmp_path: Path, provider: str) -> None:
+SERVICES = [
+    (each.extension.name.removeprefix("voice_"), part.shared_section, part.service.key)
+    for each in load_built_in(BUILT_IN_VOICES)
+    if each.extension is not None
+    for part in (each.extension.recognizer, each.extension.synthesizer)
+    if part is not None and part.service is not None
+]
+"""Provider, section and key of every service that the program comes with."""
+
+
+@pytest.mark.parametrize(("provider", "section", "key"), SERVICES)
+def test_each_speech_service_is_told_where_its_client_would_send(
+    tmp_path: Path, provider: str, section: str, key: str
+) -> None:
     """The address is the one that the client is built with."""
-    section = "stt" if provider == "deepgram" else "tts"
-    root = set_up(tmp_path, **{SERVICE_KEYS[provider]: "k"})
+    root = set_up(tmp_path, **{key: "k", "AZURE_SPEECH_REGION": "westeurope"})
     file = root / "character.toml"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace(f"\n[{section}]\n", f'\n[{section}]\nprovider = "{provider}"\n'), encoding="utf-8")
@@ -131,8 +143,7 @@ TOLD = {
     "support.bounded_process": NOBODY,  # this program's readers
     "support.fetch": "pictures and films",
     "voice.speech_service": "[stt]",
-    "voice.stt.whisper": NOBODY,  # a model in an installed package
-    "voice.tts.local": NOBODY,
+    "extensions.voice_local": NOBODY,  # a model in an installed package
     "voice.websocket": "[stt]",
 }
 """Modules that can reach beyond this process, and what stands in the row that tells of it."""

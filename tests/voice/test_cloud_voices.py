@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import TTSConfig
+from familiar_connect.extensions.voice_azure.client import build_ssml
+from familiar_connect.extensions.voice_azure.extension import azure_address
+from familiar_connect.extensions.voice_cartesia.client import CartesiaTTSClient, read_words
 from familiar_connect.voice.protocols import SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.speech_service import SpeechService
-from familiar_connect.voice.tts.azure import azure_address, build_ssml
-from familiar_connect.voice.tts.cartesia import CartesiaTTSClient, read_words
 from familiar_connect.voice.tts.factory import create_tts_client
 from familiar_connect.voice.types import WordTimestamp
 from tests.fakes.speech_server import (

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from familiar_connect.extensions.voice_azure.client import AzureTTSClient
+from familiar_connect.extensions.voice_cartesia.client import CartesiaTTSClient
+from familiar_connect.extensions.voice_deepgram.recording import DeepgramRecognizer
+from familiar_connect.extensions.voice_gemini.client import GeminiTTSClient
+from familiar_connect.extensions.voice_openai.hearing import OpenAIRecognizer
+from familiar_connect.extensions.voice_openai.speaking import OpenAITTSClient
 from familiar_connect.voice.speech_service import ServiceCalls, SpeechService
-from familiar_connect.voice.stt.deepgram_recording import DeepgramRecognizer
-from familiar_connect.voice.stt.openai import OpenAIRecognizer
-from familiar_connect.voice.tts.azure import AzureTTSClient
-from familiar_connect.voice.tts.cartesia import CartesiaTTSClient
-from familiar_connect.voice.tts.gemini import GeminiTTSClient
-from familiar_connect.voice.tts.openai import OpenAITTSClient
 from tests.fakes.speech_server import Answer, SpeechServer, cut_off, object_answer, silent_answer, talk_answer
 
 SOUND = bytes(range(250)) * 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from familiar_connect.config.rules import (
+    FILLED_TEXT,
     FLAG,
     TEXT,
     TEXT_OR_NONE,
@@ -16,6 +17,7 @@ from familiar_connect.config.rules import (
 from familiar_connect.config.settings import setting
 
 __all__ = [
+    "FILLED_TEXT",
     "FLAG",
     "TEXT",
     "TEXTS",

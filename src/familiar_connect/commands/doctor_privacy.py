@@ -87,8 +87,7 @@ def _list_media(config: CharacterConfig) -> Iterator[Contact]:
 
 def _list_speech(config: CharacterConfig, home: Path, root: Path) -> Iterator[Contact]:
     """The services of [stt] and [tts], where speech is not made on this computer."""
-    from familiar_connect.config.voice import LOCAL_PROVIDER
-    from familiar_connect.voice.service_access import SERVICE_NAMES, ServiceAccess
+    from familiar_connect.voice.service_access import ServiceAccess, name_service
 
     access = ServiceAccess.of_home(home, file=FamiliarFolder(root).settings_file)
     rows = (
@@ -96,16 +95,9 @@ def _list_speech(config: CharacterConfig, home: Path, root: Path) -> Iterator[Co
         ("[tts]", access.choose_voice(config.tts), "what it says aloud goes there"),
     )
     for section, service, what in rows:
-        if service.provider == LOCAL_PROVIDER or service.is_extension:  # extensions are told one by one
-            continue
-        address = service.address or _azure_origin(access.get("AZURE_SPEECH_REGION"))
-        yield Contact(origin_of(address), UNASKED, f"{section} by voice {what}: {SERVICE_NAMES[service.provider]}")
-
-
-def _azure_origin(region: str | None) -> str:
-    from familiar_connect.voice.tts.azure import azure_address
-
-    return azure_address(region or "region")
+        address = access.address_of(service)
+        if address is not None:  # extensions are told one by one
+            yield Contact(origin_of(address), UNASKED, f"{section} by voice {what}: {name_service(service)}")
 
 
 def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator[Contact]:

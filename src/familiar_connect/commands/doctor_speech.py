@@ -37,10 +37,11 @@ def _check(area: str, config: TTSConfig | STTConfig, build: Callable[[], None]) 
         build()
     except (FamiliarError, ValueError) as error:
         return DoctorFinding(area, "bad", str(error))
-    from familiar_connect.voice.service_access import name_service
+    from familiar_connect.voice.service_access import key_name_of, name_service
 
     who = config.base_url if config.base_url is not None and not config.is_extension else name_service(config)
-    key = f", with the key {config.key_variable}" if config.key_variable else ", without a key"
+    variable = key_name_of(config)
+    key = f", with the key {variable}" if variable else ", without a key"
     what = "what people say" if area == "hearing" else "what it says"
     return DoctorFinding(area, "ok", f"by voice {what} is sent to {who}{key}")
 

@@ -9,7 +9,7 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.lazy_group import VerbGroup
-from familiar_connect.config.built_in import BUILT_IN
+from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_VOICES, provider_of
 from familiar_connect.config.extension_list import (
     AllowedExtension,
     ExtensionList,
@@ -82,7 +82,8 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
 def allow_extension(ctx: click.Context, name: str) -> None:
     """Let NAME run in this home. It runs with your rights, like any program you start."""
     if name in BUILT_IN:
-        raise ConfigError(f"{name} comes with the program and is allowed: its section [{name}] switches it on")
+        section = "`provider`" if name in BUILT_IN_VOICES else f"its section [{name}]"
+        raise ConfigError(f"{name} comes with the program and is allowed: {section} switches it on")
     found = _find_installed(name)
     ExtensionList(home_of(ctx)).allow(found)
     say(
@@ -130,11 +131,18 @@ def _wing_states() -> Iterator[tuple[str, str, str]]:
     """As `_states`, for those that come with the program."""
     from familiar_connect.extensions.load import find_built_in, load_built_in
 
-    for found, loaded in zip(find_built_in(), load_built_in(), strict=True):
-        trouble = (
-            f"left out: {loaded.trouble}" if loaded.trouble else f"comes with the program; [{found.name}] sets it up"
-        )
-        yield found.name, found.version, trouble
+    for found, loaded in zip(find_built_in(), load_built_in(BUILT_IN), strict=True):
+        state = f"left out: {loaded.trouble}" if loaded.extension is None else _describe_built_in(loaded.extension)
+        yield found.name, found.version, state
+
+
+def _describe_built_in(extension: Extension) -> str:
+    """How one that comes with the program is used."""
+    if extension.name not in BUILT_IN_VOICES:
+        return f"comes with the program; [{extension.name}] sets it up"
+    parts = (extension.recognizer, extension.synthesizer)
+    sections = " and ".join(f"[{part.shared_section}]" for part in parts if part is not None)
+    return f'comes with the program; `provider = "{provider_of(extension.name)}"` under {sections} uses it'
 
 
 def _states(allowed: list[AllowedExtension]) -> Iterator[tuple[str, str, str]]:
@@ -159,23 +167,23 @@ def _states(allowed: list[AllowedExtension]) -> Iterator[tuple[str, str, str]]:
 
 
 def _facts(found: FoundExtension, loaded: Extension) -> dict[str, object]:
-    from familiar_connect.config.settings import keys_of
+    from familiar_connect.extensions.load import list_settings
 
-    kinds = {id(part.settings): part.settings for part in loaded.parts if part.settings is not None}
+    provider = provider_of(loaded.name) if loaded.name in BUILT_IN_VOICES else f"extension:{loaded.name}"
     return {
         "name": loaded.name,
         "version": found.version,
         "package": found.package,
         "platform": [loaded.name] if loaded.platforms else [],
         "models": [f"extension:{loaded.name}/\u2026"] if loaded.model is not None else [],
-        "hears": [f"extension:{loaded.name}"] if loaded.recognizer is not None else [],
-        "speaks": [f"extension:{loaded.name}"] if loaded.synthesizer is not None else [],
+        "hears": [provider] if loaded.recognizer is not None else [],
+        "speaks": [provider] if loaded.synthesizer is not None else [],
         "prompt blocks": [str(len(loaded.providers))] if loaded.providers else [],
         "processors": [str(len(loaded.processors))] if loaded.processors else [],
         "tools": [f"{loaded.name}.{tool.name}" for tool in loaded.tools],
         "slash commands": [str(len(loaded.slash_commands))] if loaded.slash_commands else [],
         "verbs": [verb.name for verb in loaded.verbs],
         "imports": [each.name for each in loaded.importers],
-        "settings": [f"[{loaded.name}] {key.name}" for kind in kinds.values() for key in keys_of(kind)],
+        "settings": [f"[{section}] {key}" for section, key in list_settings(loaded)],
         "keys": sorted({name for part in loaded.parts for name in part.secrets}),
     }

@@ -56,11 +56,11 @@ def _home(flag: Path | None) -> Path | None:
 
 
 def _wing_libraries() -> list[str]:
-    """The packages that the built-in extensions of the program use, by the extras that bring them."""
-    from familiar_connect.config.built_in import BUILT_IN
+    """The packages that the built-in platforms of the program use, by the extras that bring them."""
+    from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
     from familiar_connect.config.command import packages_of
 
-    return [name for built_in in BUILT_IN for name in packages_of(built_in)]
+    return [name for built_in in BUILT_IN_PLATFORMS for name in packages_of(built_in)]
 
 
 def _version_of(distribution: str) -> str:

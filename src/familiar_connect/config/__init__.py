@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from familiar_connect.config.load import load_channel_config, load_character_config
     from familiar_connect.config.modes import channel_config_for_mode
     from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode, Interjection, InterruptTolerance
-    from familiar_connect.config.voice import (
-        DEFAULT_AZURE_TTS_VOICE,
-        DEFAULT_GEMINI_TTS_MODEL,
-        DEFAULT_GEMINI_TTS_VOICE,
-        TTSConfig,
-    )
+    from familiar_connect.config.voice import TTSConfig
     from familiar_connect.errors import ConfigError
+
+    DEFAULT_AZURE_TTS_VOICE: str
+    DEFAULT_GEMINI_TTS_MODEL: str
+    DEFAULT_GEMINI_TTS_VOICE: str
 
 __all__ = [
     "DEFAULT_AZURE_TTS_VOICE",
@@ -51,7 +50,10 @@ _HOMES = {
     "config.load": ("load_channel_config", "load_character_config"),
     "config.modes": ("channel_config_for_mode",),
     "config.types": ("DEFAULT_CHANNEL_MODE", "ChannelMode", "Interjection", "InterruptTolerance"),
-    "config.voice": ("DEFAULT_AZURE_TTS_VOICE", "DEFAULT_GEMINI_TTS_MODEL", "DEFAULT_GEMINI_TTS_VOICE", "TTSConfig"),
+    "config.voice": ("TTSConfig",),
+    # Promised here before voices were extensions.
+    "extensions.voice_azure.settings": ("DEFAULT_AZURE_TTS_VOICE",),
+    "extensions.voice_gemini.settings": ("DEFAULT_GEMINI_TTS_MODEL", "DEFAULT_GEMINI_TTS_VOICE"),
 }
 
 

@@ -16,10 +16,14 @@ BUILT_IN_PLATFORMS = ("discord", "twitch")
 """Those that bring a network to talk on, which has its name."""
 EXAMPLE_PLATFORM = BUILT_IN_PLATFORMS[0]
 """The one that examples in help and hints are of, and that is meant where nobody says which."""
-BUILT_IN = (*BUILT_IN_PLATFORMS,)
+BUILT_IN_VOICES = ("voice_azure", "voice_cartesia", "voice_deepgram", "voice_gemini", "voice_local", "voice_openai")
+"""Those that hear or speak; `provider` under [stt] and [tts] names one without its `voice_`. The first is what speaks
+where the settings name none."""
+BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
 """The networks that the program comes with, as people call them."""
+_VOICE = "voice_"
 _PACKAGE = "familiar_connect.extensions"
 
 
@@ -44,10 +48,20 @@ def load_built_in_module(built_in: str, name: str) -> Any:
     return import_module(f"{_PACKAGE}.{built_in}.{name}")
 
 
+def name_voice(provider: str) -> str:
+    """The built-in extension that *provider* under [stt] or [tts] stands for."""
+    return f"{_VOICE}{provider}"
+
+
+def provider_of(voice: str) -> str:
+    """What `provider` says for the built-in extension *voice*."""
+    return voice.removeprefix(_VOICE)
+
+
 @cache
 def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
-    """Verb → which of them brings it, and its line in the help; those with a module `verbs` bring some."""
-    with_verbs = [built_in for built_in in BUILT_IN if find_spec(f"{_PACKAGE}.{built_in}.verbs") is not None]
+    """Verb → which of them brings it, and its line in the help; platforms with a module `verbs` bring some."""
+    with_verbs = [each for each in BUILT_IN_PLATFORMS if find_spec(f"{_PACKAGE}.{each}.verbs") is not None]
     return {
         verb: (built_in, says)
         for built_in in with_verbs
@@ -55,10 +69,13 @@ def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def read_main_secrets() -> Mapping[str, str]:
-    """For each of them that has secrets, the one that is meant by its name alone."""
-    modules = {built_in: load_built_in_module(built_in, "secrets") for built_in in BUILT_IN}
-    return {built_in: module.MAIN_SECRET for built_in, module in modules.items() if hasattr(module, "MAIN_SECRET")}
+def read_short_names() -> Mapping[str, str]:
+    """What people call a service instead of the secret that is its key, as far as built-in extensions tell."""
+    return {
+        short: secret
+        for built_in in BUILT_IN
+        for short, secret in getattr(load_built_in_module(built_in, "secrets"), "SHORT_NAMES", {}).items()
+    }
 
 
 @cache

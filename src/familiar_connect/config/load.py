@@ -37,7 +37,7 @@ from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.settings import Key, KeyPath, field_value, fill_fields, keys_of
 from familiar_connect.config.toml import check_document, parse_toml, read_text, read_toml, write_text
 from familiar_connect.config.types import ChannelMode, PlaceSettings, StepSettings, TurnDeadlines
-from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
+from familiar_connect.config.voice import OLDER_SPELLINGS
 from familiar_connect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -346,13 +346,13 @@ def _layers(path: Path, defaults_path: Path | None) -> list[_FileLayer]:
 
 
 def _layer(label: str, file: Path, document: Mapping[str, object]) -> _FileLayer:
-    for path, sentence in OLDER_TTS_SPELLINGS.items():
+    for path, sentence in OLDER_SPELLINGS.items():
         section = document.get(path[0])
         if isinstance(section, dict) and path[1] in section:
             _log.warning(sentence, extra={"file": str(file)})
     tables = read_extension_tables(document, file)
     known = {name: value for name, value in document.items() if name not in tables}
-    values = check_document(known, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    values = check_document(known, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_SPELLINGS)
     return _FileLayer(label=label, file=file, values=values, extension_tables=tables)
 
 

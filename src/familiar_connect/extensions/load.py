@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from familiar_connect import __version__
-from familiar_connect.config.built_in import BUILT_IN, find_target
+from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_PLATFORMS, find_target
 from familiar_connect.config.command import PACKAGE
 from familiar_connect.config.extension_list import (
     MAX_EXTENSIONS,
@@ -24,7 +24,7 @@ from familiar_connect.config.extension_list import (
 )
 from familiar_connect.config.settings import keys_of
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.parts import Extension, PlatformPart
+from familiar_connect.extensions.parts import Extension, ExtensionPart, PlatformPart
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +67,12 @@ def load_extensions(
     return loaded
 
 
-def load_built_in() -> list[LoadedExtension]:
-    """The extensions that come with the program, in their order; nobody need allow them. A faulty one costs itself."""
-    return [_load_one_built_in(each) for each in find_built_in()]
+def load_built_in(names: Sequence[str] = BUILT_IN_PLATFORMS) -> list[LoadedExtension]:
+    """The extensions called *names* that come with the program; nobody need allow them. A faulty one costs itself.
+
+    Platforms, unless told otherwise: of the voices only the one that the settings name is loaded, by `voice`.
+    """
+    return [_load_one_built_in(each) for each in find_built_in() if each.name in names]
 
 
 def load_one_built_in(name: str) -> LoadedExtension:
@@ -158,19 +161,32 @@ def _count_ours() -> int:
     return sum(name.startswith("familiar_connect.") for name in list(sys.modules))
 
 
+def list_settings(extension: Extension) -> list[tuple[str, str]]:
+    """Every setting of *extension*: its section and its key."""
+    kinds = {
+        (choose_section(part, extension), id(part.settings)): part.settings
+        for part in extension.parts
+        if part.settings is not None
+    }
+    return [(section, key.name) for (section, _), kind in kinds.items() for key in keys_of(kind)]
+
+
+def choose_section(part: ExtensionPart, extension: Extension) -> str:
+    """The section of the settings that *part* has its own in."""
+    return part.shared_section if extension.name in BUILT_IN and part.shared_section else extension.name
+
+
 def check_extension(name: str, extension: Extension) -> None:
     """Refuse an extension that calls itself otherwise than *name*, or names a part or a setting twice."""
     if extension.name != name:
         raise ExtensionFault(f"it calls itself {extension.name!r} and its entry point {name!r}")
-    kinds = {id(part.settings): part.settings for part in extension.parts if part.settings is not None}
-    keys = [key.name for kind in kinds.values() for key in keys_of(kind)]
     if len(extension.platforms) > 1:
         raise ExtensionFault("it brings more than one platform; make an extension of each")
     for what, names in (
         ("tool", [tool.name for tool in extension.tools]),
         ("verb", [verb.name for verb in extension.verbs]),
         ("importer", [f"{type(each).__name__} {each.name}" for each in extension.importers]),
-        ("setting", keys),
+        ("setting", [f"[{section}] {key}" for section, key in list_settings(extension)]),
     ):
         twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 
 if TYPE_CHECKING:
     import click
-    from _typeshed import DataclassInstance
 
     from familiar_connect.chat.place import Place
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
@@ -23,7 +22,9 @@ if TYPE_CHECKING:
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool
-    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
+    from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
+    from familiar_connect.voice.remote_service import RemoteService
+    from familiar_connect.voice.speech_context import SpeechContext
 
 EVERY_MODE = frozenset(ChannelMode)
 
@@ -32,8 +33,8 @@ EVERY_MODE = frozenset(ChannelMode)
 class ExtensionPart:
     """What every part says of itself, beside how it is created."""
 
-    settings: type[DataclassInstance] | None = None
-    """A frozen dataclass of `setting(…)` fields: the keys of the section named after the extension."""
+    settings: type[Any] | None = None
+    """A class of `setting(…)` fields, plain or a dataclass: the keys of the section named after the extension."""
     secrets: tuple[str, ...] = ()
     """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
     secrets_of_each: tuple[str, ...] = ()
@@ -48,6 +49,13 @@ class ExtensionPart:
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
     """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+
+    shared_section: ClassVar[str] = ""
+    """The section of the program's own in which a built-in extension's settings of this kind stand."""
+
+    def __post_init__(self) -> None:
+        if self.settings is not None and not is_dataclass(self.settings):
+            dataclass(frozen=True)(self.settings)  # here, where the part is used: every start declares settings
 
 
 @dataclass(frozen=True)
@@ -117,19 +125,35 @@ class ModelPart(ExtensionPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecognizerPart(ExtensionPart):
-    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+class SpeechPart(ExtensionPart):
+    """What hearing and speaking have in common."""
 
-    create: Callable[[PartContext, str], SpeechRecognizer]
-    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+    service: RemoteService | None = None
+    """Who is asked over the network; None: it works on this computer, or finds its way itself."""
+    model_files: Mapping[str, str] = field(default_factory=dict)
+    """Packages that bring its model, each with a pattern of the file; `familiar doctor` misses one that is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SynthesizerPart(ExtensionPart):
+class RecognizerPart(SpeechPart):
+    """Makes words of speech, where `provider` under [stt] is `extension:NAME`."""
+
+    create: Callable[[SpeechContext, str], SpeechRecognizer]
+    """Given what stands behind a slash, as in `extension:NAME/fast`; empty where nothing does."""
+    create_stream: Callable[[SpeechContext, str], StreamingTranscriber] | None = None
+    """Listens to one person while they speak; None: it is given whole stretches of speech."""
+
+    shared_section: ClassVar[str] = "stt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizerPart(SpeechPart):
     """Makes speech of words, where `provider` under [tts] is `extension:NAME`."""
 
-    create: Callable[[PartContext, str], SpeechSynthesizer]
+    create: Callable[[SpeechContext, str], SpeechSynthesizer]
     """Given what stands behind a slash, as in `extension:NAME/low`; empty where nothing does."""
+
+    shared_section: ClassVar[str] = "tts"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,10 @@ Nothing of the part's own library is loaded to say it, so that verbs which only 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.built_in import BUILT_IN
 from familiar_connect.config.extras import how_to_install
@@ -19,8 +19,6 @@ from familiar_connect.config.toml import check_document
 from familiar_connect.extensions.part_context import PartContext
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.config.secrets import Secrets
     from familiar_connect.extensions.parts import Extension, ExtensionPart
@@ -34,15 +32,15 @@ def is_installed(library: str) -> bool:
     return find_spec(library) is not None
 
 
-def read_part_settings(
-    part: ExtensionPart, extension: Extension, config: CharacterConfig, file: Path
-) -> DataclassInstance | None:
-    """The settings of *part* from the section named after its extension; a `ConfigError` names the key and the fix."""
+def read_part_settings(part: ExtensionPart, extension: Extension, config: CharacterConfig, file: Path) -> Any:
+    """The settings of *part* from its section, None: it has none; a `ConfigError` names the key and the fix."""
     if part.settings is None:
         return None
+    if extension.name in BUILT_IN and part.shared_section:
+        shared = getattr(config, part.shared_section)
+        return part.settings(**{each.name: getattr(shared, each.name) for each in fields(part.settings)})
     if extension.name in BUILT_IN:  # read together with the program's own
-        own_section: DataclassInstance = getattr(config.built_in, extension.name)
-        return own_section
+        return getattr(config.built_in, extension.name)
     keys = [key for each in extension.parts if each.settings is not None for key in keys_of(each.settings)]
     known = [replace(key, name=f"{extension.name}.{key.name}") for key in keys]
     table = config.extension_tables.get(extension.name, {})

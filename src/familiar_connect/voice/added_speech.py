@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from familiar_connect.config.voice import STTConfig, TTSConfig
-from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer
+from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
 
 
 def _refuse(provider: str) -> ValueError:
@@ -14,6 +14,10 @@ def _refuse(provider: str) -> ValueError:
 
 
 def _no_recognizer(config: STTConfig) -> SpeechRecognizer:
+    raise _refuse(config.provider)
+
+
+def _no_streams(config: STTConfig) -> Callable[[], StreamingTranscriber] | None:
     raise _refuse(config.provider)
 
 
@@ -26,6 +30,8 @@ class AddedSpeech:
     """Makes what `provider = "extension:NAME"` names; what stands in the way is a `ConfigError`."""
 
     create_recognizer: Callable[[STTConfig], SpeechRecognizer] = _no_recognizer
+    find_streams: Callable[[STTConfig], Callable[[], StreamingTranscriber] | None] = _no_streams
+    """What makes one speaker's stream; None: it hears whole stretches of speech only."""
     create_synthesizer: Callable[[TTSConfig], SpeechSynthesizer] = _no_synthesizer
 
 

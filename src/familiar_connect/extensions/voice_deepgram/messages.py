@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from familiar_connect.voice.types import TranscriptionResult
+from familiar_connect.api.speech import TranscriptionResult
 
 KEEP_ALIVE = json.dumps({"type": "KeepAlive"})
 FINALIZE = json.dumps({"type": "Finalize"})

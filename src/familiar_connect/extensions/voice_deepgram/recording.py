@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from urllib.parse import urlencode
 
-from familiar_connect.support.aio import off_loop
-from familiar_connect.voice.audio import SAMPLE_BYTES
-from familiar_connect.voice.speech_service import ServiceCalls, SpeechServiceError
-from familiar_connect.voice.stt.deepgram_messages import MAX_WORDS_CHARS
-from familiar_connect.voice.stt.openai import encode_wav
+from familiar_connect.api.speech import ServiceCalls, SpeechServiceError, encode_wav
+from familiar_connect.api.support import off_loop
+from familiar_connect.extensions.voice_deepgram.messages import MAX_WORDS_CHARS
+
+SAMPLE_BYTES = 2
 
 
 class DeepgramRecognizer:

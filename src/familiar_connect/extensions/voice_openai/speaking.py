@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from familiar_connect.support.aio import off_loop
-from familiar_connect.voice.speech_service import ServiceCalls, SpeechServiceError, check_speech_length
-from familiar_connect.voice.tts.sound_answer import SERVICE_RATE, read_sound
-from familiar_connect.voice.types import TTSResult
+from familiar_connect.api.speech import (
+    SERVICE_RATE,
+    ServiceCalls,
+    SpeechServiceError,
+    TTSResult,
+    check_speech_length,
+    read_sound,
+)
+from familiar_connect.api.support import off_loop
 
 
 class OpenAITTSClient:

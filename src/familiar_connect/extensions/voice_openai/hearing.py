@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-import wave
 
-from familiar_connect.support.aio import off_loop
-from familiar_connect.voice.audio import SAMPLE_BYTES
-from familiar_connect.voice.protocols import HEARING_RATE
-from familiar_connect.voice.speech_service import ServiceCalls, SpeechServiceError
+from familiar_connect.api.speech import ServiceCalls, SpeechServiceError, encode_wav
+from familiar_connect.api.support import off_loop
 
+SAMPLE_BYTES = 2
 MAX_WORDS_CHARS = 20_000
 
 
@@ -46,14 +43,3 @@ class OpenAIRecognizer:
 
     async def aclose(self) -> None:
         await self._calls.aclose()
-
-
-def encode_wav(pcm: bytes) -> bytes:
-    """Mono *pcm* at `HEARING_RATE` as a WAV file."""
-    made = io.BytesIO()
-    with wave.open(made, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(SAMPLE_BYTES)
-        file.setframerate(HEARING_RATE)
-        file.writeframes(pcm[: len(pcm) - len(pcm) % SAMPLE_BYTES])
-    return made.getvalue()

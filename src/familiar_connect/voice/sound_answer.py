@@ -1,4 +1,4 @@
-"""What a speech service sends as sound: plain samples, or a WAV file."""
+"""What a speech service sends as sound, plain samples or a WAV file, and what it is sent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import wave
 
 from familiar_connect.voice.audio import MAX_RATE, MIN_RATE, SAMPLE_BYTES, mix_to_mono, resample
+from familiar_connect.voice.protocols import HEARING_RATE
 from familiar_connect.voice.speech_service import ServiceAnswer, SpeechServiceError
 
 SERVICE_RATE = 24_000
@@ -31,6 +32,24 @@ def _read_wave(body: bytes, service: str) -> bytes:
             sound = file.readframes(len(body))  # a stream does not know its own length when it begins
     except (wave.Error, EOFError) as error:
         raise SpeechServiceError(f"{service} sent a WAV file that cannot be read.", is_final=True) from error
-    if width != SAMPLE_BYTES or not MIN_RATE <= rate <= MAX_RATE:
+    if width != SAMPLE_BYTES:
         raise SpeechServiceError(f"{service} sent sound of another kind than 16-bit samples.", is_final=True)
-    return resample(mix_to_mono(sound, channels), rate, SERVICE_RATE)
+    return read_samples(mix_to_mono(sound, channels), rate, service)
+
+
+def read_samples(pcm: bytes, rate: int, service: str) -> bytes:
+    """Mono *pcm* at `SERVICE_RATE`, where it was sent at *rate*; half a sample at its end is left out."""
+    if not MIN_RATE <= rate <= MAX_RATE:
+        raise SpeechServiceError(f"{service} sent sound of another kind than 16-bit samples.", is_final=True)
+    return resample(pcm[: len(pcm) - len(pcm) % SAMPLE_BYTES], rate, SERVICE_RATE)
+
+
+def encode_wav(pcm: bytes) -> bytes:
+    """Mono *pcm* at `HEARING_RATE` as a WAV file."""
+    made = io.BytesIO()
+    with wave.open(made, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(SAMPLE_BYTES)
+        file.setframerate(HEARING_RATE)
+        file.writeframes(pcm[: len(pcm) - len(pcm) % SAMPLE_BYTES])
+    return made.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.support.aio import off_loop
+from familiar_connect.api.support import off_loop
 
 if TYPE_CHECKING:
     from pathlib import Path

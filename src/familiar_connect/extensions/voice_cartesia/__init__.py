@@ -1,0 +1,1 @@
+"""Cartesia's voices."""

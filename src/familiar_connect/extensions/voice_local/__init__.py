@@ -1,0 +1,1 @@
+"""Hearing and speaking on this computer, with the models of the voice extra."""

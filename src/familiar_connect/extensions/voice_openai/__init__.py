@@ -1,0 +1,1 @@
+"""Hearing and speaking through any server that knows OpenAI's addresses."""
