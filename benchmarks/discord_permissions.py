@@ -38,7 +38,7 @@ from familiar_connect.extensions.discord.permissions import (
     ServerMember,
     read_rules,
 )
-from familiar_connect.extensions.reader_records import ReaderRecords
+from familiar_connect.extensions.hosts.reader_records import ReaderRecords
 from familiar_connect.history.store import HistoryStore
 
 ROLES, GUILD = 100, 1

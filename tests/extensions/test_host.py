@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,6 +107,29 @@ async def test_a_reminder_reaches_a_strangers_platform(channel: str, tmp_path: P
         prompt = "".join(message.content for message in house.model.calls[-1])
         assert "remind Ada now" in prompt
         assert "this was due 40 minutes ago; say that it comes late" in prompt
+
+
+async def test_a_reminder_that_is_due_waits_until_its_room_is_joined(tmp_path: Path) -> None:
+    """A platform connects before it is in its rooms; what is due is told as soon as it is, and not minutes later."""
+    clock = ManualClock(datetime(2026, 3, 1, 8, 0, tzinfo=UTC))
+    async with scripted_familiar(tmp_path, ("Your kettle!",), clock=clock, settings=without_typing) as house:
+        host, place, rooms = make_host(house.familiar), RecordingPlace(), dict[str, RecordingPlace]()
+        looked = asyncio.Event()
+
+        async def find(name: str) -> RecordingPlace | None:
+            looked.set()
+            return rooms.get(name)
+
+        with host.connect(find):
+            await host.use_command("#den", host.author("u-ada", "Ada"), "remind in 20 minutes tea", place)
+        clock.advance(1200)
+        with host.connect(find):
+            await looked.wait()
+            rooms["#den"] = place
+            await host.join("#den", place)
+            await place.until_sent(1)
+
+        assert place.sent == ["Your kettle!"]
 
 
 async def test_channels_are_numbers_only_for_a_part_that_says_so(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.extensions.call_host import CallVoice
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.extensions.hosts.call_host import CallVoice
 from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn

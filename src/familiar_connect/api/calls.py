@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.extensions.call_host import CallHost, CallVoice
+from familiar_connect.extensions.hosts.call_host import CallHost, CallVoice
 from familiar_connect.voice.audio import duration_s, mono_to_stereo, resample
 from familiar_connect.voice.session import VoiceChannel, VoiceSession
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.extensions.chat_commands import ChatCommands
+from familiar_connect.extensions.hosts.command_host import CommandHost
 from familiar_connect.slash.command import SlashFile, SlashForm, SlashPlace
 
-__all__ = ["ChatCommands", "SlashFile", "SlashForm", "SlashPlace"]
+__all__ = ["CommandHost", "SlashFile", "SlashForm", "SlashPlace"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from familiar_connect.audience import RuledChannel
-from familiar_connect.extensions.reader_records import ReaderRecords
-from familiar_connect.extensions.server_host import ServerHost
+from familiar_connect.extensions.hosts.reader_records import ReaderRecords
+from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.history.channel_parents import Parents
 from familiar_connect.history.channel_readers import ReaderSet
 from familiar_connect.subscriptions import SubscriptionKind

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from familiar_connect.extensions.demo import DemoPart, PlatformDemo, TourStep
-from familiar_connect.extensions.rehearsed import (
+from familiar_connect.extensions.stand_in.demo import DemoPart, PlatformDemo, TourStep
+from familiar_connect.extensions.stand_in.rehearsed import (
     RehearsedChannel,
     RehearsedPerson,
     RehearsedServer,

@@ -44,7 +44,7 @@ from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
-    from familiar_connect.extensions.demo import TourStep
+    from familiar_connect.extensions.stand_in.demo import TourStep
     from familiar_connect.familiar import Familiar
 
 logger = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ Channels have the names that the platform has for them; the numbers that everyth
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
@@ -21,9 +22,9 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import ConfigError
-from familiar_connect.extensions.chat_commands import ChatCommands
+from familiar_connect.extensions.hosts.command_host import CommandHost
+from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.server_host import ServerHost
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.channel_keys import is_large_number
 from familiar_connect.history.orders.reminders import StoredReminder
@@ -35,10 +36,12 @@ from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 
 if TYPE_CHECKING:  # a platform without voice channels loads nothing of them
-    from familiar_connect.extensions.call_host import CallHost, OpenSpeech
+    from familiar_connect.extensions.hosts.call_host import CallHost, OpenSpeech
 
 logger = logging.getLogger(__name__)
 
+JOIN_S = 60.0
+"""How long a reminder that is due waits for its channel to be joined before it is tried again later."""
 FindChannel = Callable[[str], Awaitable[Place | None]]
 """The channel of that name as a place; None while it cannot be reached."""
 
@@ -74,6 +77,8 @@ class PlatformHost:
         self._keep = keep
         self._keeps_numbers = keeps_numbers
         self._background = BackgroundTasks(platform)
+        self._joined = asyncio.Event()
+        """Set when the next channel is joined, and another one from then on."""
         # One whose section does not say it decides by itself whose it hands on.
         familiar.intake.hear_dms_of(platform, getattr(part.settings, "dms", "everyone"))
         self._servers = ServerHost(familiar, platform)
@@ -203,6 +208,8 @@ class PlatformHost:
         number = await self._number(channel)
         if not is_dm:
             await off_loop(self._subscribe, number)
+        self._joined.set()
+        self._joined = asyncio.Event()
         leftovers = self._familiar.history_store.outbox.channels_with_leftovers
         if number in await off_loop(leftovers, self._familiar.id):
             finishing = self._servers.finish_replies(number, place, is_dm=is_dm)
@@ -231,7 +238,15 @@ class PlatformHost:
             return await find_channel(name) if name is not None else None
 
         async def find_reminded(reminder: StoredReminder) -> Place | None:
-            return await find(reminder.channel_id)
+            """A room is entered after the platform has connected: that is waited for."""
+            with suppress(TimeoutError):
+                async with asyncio.timeout(JOIN_S):
+                    while True:
+                        joined = self._joined
+                        if (place := await find(reminder.channel_id)) is not None:
+                            return place
+                        await joined.wait()
+            return None
 
         def is_our_owner(author: Author) -> bool:
             """Ids of another platform say nothing here: somebody there may be called as the owner is here."""
@@ -254,14 +269,14 @@ class PlatformHost:
         return self._servers
 
     @property
-    def commands(self) -> ChatCommands:
+    def commands(self) -> CommandHost:
         """The slash commands, where the network offers commands in a way of its own."""
-        return ChatCommands(self._familiar)
+        return CommandHost(self._familiar)
 
     @property
     def calls(self) -> CallHost:
         """Voice channels."""
-        from familiar_connect.extensions.call_host import CallHost
+        from familiar_connect.extensions.hosts.call_host import CallHost
 
         return CallHost(self._familiar, self._open_speech)
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from familiar_connect.chat.place import Place
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
     from familiar_connect.context.types import ContextRequest
-    from familiar_connect.extensions.demo import DemoPart
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.extensions.part_context import PartContext
-    from familiar_connect.extensions.rehearsed import RehearsedServers
+    from familiar_connect.extensions.stand_in.demo import DemoPart
+    from familiar_connect.extensions.stand_in.rehearsed import RehearsedServers
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool

@@ -35,14 +35,14 @@ def create_platform(host: PlatformHost) -> ExtensionPlatform:
     )
 
 
-async def ask_network(question: PlatformQuestion) -> Sequence[Finding]:
+async def ask_discord(question: PlatformQuestion) -> Sequence[Finding]:
     """For `familiar doctor`."""
     from familiar_connect.extensions.discord.setup.questions import ask_discord
 
     return await ask_discord(question)
 
 
-def create_verb() -> click.Command:
+def create_discord_verb() -> click.Command:
     """For `familiar discord`."""
     from familiar_connect.extensions.discord.setup.command import discord
 
@@ -90,12 +90,12 @@ extension = Extension(
             hosts=list_hosts,
             why_not_set_up=why_not_sent,
             keeps_numbers=True,
-            ask_network=ask_network,
+            ask_network=ask_discord,
             writes_to_owner=True,
             rehearse=create_rehearsal,
             rehearse_servers=create_servers,
             demo=DemoPart(create=create_demo, tour=list_tour),
         ),
     ),
-    verbs=tuple(VerbPart(name=name, help=says, create=create_verb) for name, says in VERBS.items()),
+    verbs=tuple(VerbPart(name=name, help=says, create=create_discord_verb) for name, says in VERBS.items()),
 )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from familiar_connect.api import Place, PlatformHost, Scene, SlashCommand, SlashContext, SlashReply
-from familiar_connect.api.commands import ChatCommands, SlashFile, SlashForm, SlashPlace
+from familiar_connect.api.commands import CommandHost, SlashFile, SlashForm, SlashPlace
 from familiar_connect.api.messages import ChannelKind
 from familiar_connect.api.support import truncate_chars
 from familiar_connect.extensions.discord.people import author_of
@@ -137,7 +137,7 @@ class Interactions:
         self._why_no_voice = why_no_voice
         self._read_past = read_past
         self._host = host
-        self._commands: ChatCommands = host.commands
+        self._commands: CommandHost = host.commands
         self._owners = owners
         self._scene_at = scene_at
         self._place_at = place_at

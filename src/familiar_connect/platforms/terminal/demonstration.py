@@ -13,9 +13,9 @@ from contextlib import suppress
 from functools import partial
 
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.demo import PlatformDemo, TourStep
 from familiar_connect.extensions.parts import PlatformPart
 from familiar_connect.extensions.platforms import make_host
+from familiar_connect.extensions.stand_in.demo import PlatformDemo, TourStep
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import ChannelKey
 from familiar_connect.platforms.terminal.help import help_row

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.extensions.call_host import CallVoice
 from familiar_connect.extensions.discord.demo.rights import CONNECT, SPEAK
 from familiar_connect.extensions.discord.demo.world import STAGE, VOICE, Room
 from familiar_connect.extensions.discord.voice import sessions
+from familiar_connect.extensions.hosts.call_host import CallVoice
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.voice.audio import loudness, stereo_to_mono
 from familiar_connect.voice.hearing import Hearing

@@ -9,8 +9,8 @@ import pytest
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.call_host import CallHost
 from familiar_connect.extensions.discord.voice.parts import why_no_voice
+from familiar_connect.extensions.hosts.call_host import CallHost
 from familiar_connect.voice.backends import libraries_for
 from familiar_connect.voice.service_access import ServiceAccess
 from tests.fakes.scripted_familiar import scripted_familiar

@@ -13,7 +13,7 @@ from datetime import datetime
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError
-from familiar_connect.extensions.reader_records import ReaderRecords
+from familiar_connect.extensions.hosts.reader_records import ReaderRecords
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.stored_messages import StoredMessages

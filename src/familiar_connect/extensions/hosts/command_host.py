@@ -1,4 +1,4 @@
-"""ChatCommands: the familiar's slash commands, for a network that offers commands in a way of its own."""
+"""CommandHost: the familiar's slash commands, for a network that offers commands in a way of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from familiar_connect.slash.command import SlashCommand, SlashContext, SlashForm
 from familiar_connect.slash.registry import commands_of, find_command, refusal, run_command
 
 
-class ChatCommands:
+class CommandHost:
     """Which commands there are, who may use one, and its use.
 
     Where people type a line, `PlatformHost.use_command` does all of it.
