@@ -24,9 +24,10 @@ from typing import Any
 
 from familiar_connect.audience import hidden_channel, whole_server
 from familiar_connect.chat.scene import Scene
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.client import Application, make_client
+from familiar_connect.extensions.discord.demo.rights import Overwrite
+from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, World
 from familiar_connect.extensions.discord.permissions import (
     ADMINISTRATOR,
     CONNECT,
@@ -37,8 +38,8 @@ from familiar_connect.extensions.discord.permissions import (
     ServerMember,
     read_rules,
 )
-from familiar_connect.extensions.discord.demo.rights import Overwrite
-from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, World
+from familiar_connect.extensions.hosts.reader_records import ReaderRecords
+from familiar_connect.history.store import HistoryStore
 
 ROLES, GUILD = 100, 1
 OPEN = VIEW_CHANNEL | CONNECT
@@ -146,7 +147,9 @@ async def measure_look(members: int, channels: int) -> dict[str, float]:
     client, _, _ = library_server(members, channels)
     server, taken = client.guilds[0], {}
     with tempfile.TemporaryDirectory() as folder:
-        readers = heard_everywhere(Path(folder), lambda history: ChannelReaders(history, "f"), client)
+        readers = heard_everywhere(
+            Path(folder), lambda history: ChannelReaders(ReaderRecords(history, "f", "discord")), client
+        )
         rooms = [each for each in server.channels if readers.is_hidden(each)]
         direct = _DirectMessage(server.members[-1])
 
@@ -168,7 +171,7 @@ async def measure_look(members: int, channels: int) -> dict[str, float]:
         readers._forget_rules(server.id)
         await timed("after a role changed", lambda: readers.look(Scene(), rooms[0], client))
         await timed("direct message", lambda: readers.look(Scene(), direct, client), times=5)
-        readers._history.close()
+        readers._records._history.close()
     await client.http.close()
     return taken
 

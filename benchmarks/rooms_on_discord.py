@@ -19,18 +19,19 @@ from familiar_connect.config.merge import merge_settings
 from familiar_connect.context import gather
 from familiar_connect.context.providers.content_search import provider
 from familiar_connect.context.types import NO_DEADLINE
-from familiar_connect.familiar import Familiar
-from familiar_connect.llm.types import Capabilities
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
-from familiar_connect.rehearsal.models import CallLog, RehearsedModel
-from familiar_connect.rehearsal.types import ModelScript
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.extensions.discord.demo import rights
 from familiar_connect.extensions.discord.demo import world as discord_world
 from familiar_connect.extensions.discord.demo.pluralkit import say_by_proxy
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.extensions.platforms import make_host
+from familiar_connect.familiar import Familiar
+from familiar_connect.llm.types import Capabilities
+from familiar_connect.rehearsal.models import CallLog, RehearsedModel
+from familiar_connect.rehearsal.types import ModelScript
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import cancel_and_wait
 
 KINDS = {
     "text": discord_world.TEXT,
@@ -157,7 +158,10 @@ class DiscordRooms:
         await familiar.start(keep_index=False)
         before = len(self._server.facts_of("gateway:2"))
         platform = DiscordPlatform(
-            familiar, token=self._server.token, api_url=self._server.api_url, guild_ready_timeout_s=0.05
+            make_host(familiar, "discord"),
+            token=self._server.token,
+            api_url=self._server.api_url,
+            guild_ready_timeout_s=0.05,
         )
         self._running = asyncio.create_task(platform.run(), name="discord")
         await self._server.until(

@@ -25,8 +25,8 @@ from benchmarks.reliability.program import running_program
 from benchmarks.table import Row, table
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
 _TOP = Path(__file__).resolve().parent.parent
 REPLY = "I am here, I only needed a while."

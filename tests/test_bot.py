@@ -9,7 +9,7 @@ import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.bot import Bot, check_keys, create_bot
-from familiar_connect.config.secrets import Secrets, discord_token_name
+from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import ConfigError
 from tests.fakes.scripted_familiar import scripted_familiar
 
@@ -55,8 +55,8 @@ async def test_a_familiar_may_have_a_discord_token_of_its_own(tmp_path: Path) ->
     """It comes before the home's; that of another familiar is not used."""
     secrets = Secrets(tmp_path, environ={"DISCORD_BOT": "all", "DISCORD_BOT_NIGHT_OWL": "hers"})
 
-    assert secrets.get(discord_token_name(secrets, "night-owl")) == "hers"
-    assert secrets.get(discord_token_name(secrets, "ember")) == "all"
+    assert secrets.get(secrets.name_for("night-owl", "DISCORD_BOT")) == "hers"
+    assert secrets.get(secrets.name_for("ember", "DISCORD_BOT")) == "all"
     bot = await bot_with(tmp_path, {"DISCORD_BOT_EMBER": "d"})
     assert [platform.id for platform in bot.platforms] == ["discord"]
 

@@ -24,12 +24,13 @@ from familiar_connect.chat.place import Place
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
+from familiar_connect.extensions.discord import place as discord_place
+from familiar_connect.extensions.discord.adapter import DiscordPlatform
+from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Completion, Message
-from familiar_connect.extensions.discord import place as discord_place
-from familiar_connect.extensions.discord.adapter import DiscordPlatform
 from familiar_connect.reply.runner import ReplyRunner
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support import thread_pools
@@ -186,7 +187,9 @@ async def run_familiar(plan: Plan) -> None:
     follow_parts()
     familiar = Familiar.load_from_disk(Path(plan.root), llm_clients=dict(model_clients(plan)))
     answered, gauge = ExchangeLog(familiar.reply_path.runner, keeps=plan.keeps_exchanges), ProcessStats()
-    platform = DiscordPlatform(familiar, token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2)
+    platform = DiscordPlatform(
+        make_host(familiar, "discord"), token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2
+    )
 
     async def answer(line: str) -> Any:
         if line == "read":

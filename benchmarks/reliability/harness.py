@@ -21,9 +21,9 @@ from typing import Any
 from benchmarks.reliability.child import Plan
 from benchmarks.reliability.traffic import TrafficMessage
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import FakePerson, Room
+from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
 FAMILIAR_ID = "ember"
 AT_ONCE = 'mode = "text_conversation_rp"\n[typing_simulation]\nenabled = false\n'

@@ -7,9 +7,9 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from familiar_connect.support.aio import BackgroundTasks
 from familiar_connect.extensions.discord.demo.faults import Fault
 from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.support.aio import BackgroundTasks
 
 CHUNK = 65_536
 

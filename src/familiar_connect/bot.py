@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.links import refuse_links
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
-from familiar_connect.config.secrets import Secrets, discord_token_name
+from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import MissingKeyError, SetupError
 from familiar_connect.extensions.create import PartMaker, create_parts
@@ -28,7 +27,6 @@ from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.slots import create_llm_clients, key_name
 from familiar_connect.platforms.protocols import Platform
-from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_discord_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
@@ -98,11 +96,12 @@ class Bot:
     platforms: list[Platform]
     absent: dict[str, str]
     tell: Tell
+    writes_to_owner: bool = False
+    """Whether one of them brings the owner what the familiar has to say to them."""
 
     async def run(self, *, sleep: Sleep = asyncio.sleep) -> dict[str, SetupError]:
         """Answer on every platform until cancelled; one that the owner must mend stays off and is returned."""
-        writes_to_owner = any(platform.id == "discord" for platform in self.platforms)
-        with self.familiar.owner.connect(tell=None if writes_to_owner else self._report):
+        with self.familiar.owner.connect(tell=None if self.writes_to_owner else self._report):
             return await run_all(self.platforms, tell=self.tell, clock=self.familiar.clock, sleep=sleep)
 
     async def _report(self, sentence: str) -> None:
@@ -120,35 +119,12 @@ def create_bot(
     """Pick the platforms this familiar answers on: those that are set up and whose library is there."""
     home = home or FamiliarFolder(familiar.root).home.root
     secrets = secrets or Secrets(home)
-    bot = Bot(familiar, [], {}, tell)
-    reason = why_discord_absent(familiar.root, home=home, secrets=secrets, is_installed=is_installed)
-    if reason is not None:
-        bot.absent["discord"] = reason
-    else:
-        bot.platforms.append(_discord(familiar, secrets, home=home, is_installed=is_installed))
     maker = PartMaker(
         root=familiar.root, config=familiar.config, secrets=secrets, clock=familiar.clock, is_installed=is_installed
     )
     hosted, absent = create_platforms([*load_built_in(), *load_extensions(home)], maker, familiar, tell)
-    bot.platforms += hosted
-    bot.absent |= absent
-    return bot
-
-
-def _discord(familiar: Familiar, secrets: Secrets, *, home: Path, is_installed: Callable[[str], bool]) -> Platform:
-    from familiar_connect.extensions.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
-    from familiar_connect.extensions.discord.voice.parts import make_voice_parts, why_no_voice
-    from familiar_connect.voice.service_access import ServiceAccess
-
-    token = secrets.get(discord_token_name(secrets, familiar.id)) or ""
-    missing = why_no_voice(familiar.config, ServiceAccess.of_home(home), is_installed=is_installed)
-    return DiscordPlatform(
-        familiar,
-        token=token,
-        api_url=secrets.get(DISCORD_ADDRESS),
-        make_voice=partial(make_voice_parts, familiar, home) if missing is None else None,
-        why_no_voice=missing,
-    )
+    writes_to_owner = any(each.writes_to_owner for each in hosted)
+    return Bot(familiar, list(hosted), absent, tell, writes_to_owner=writes_to_owner)
 
 
 def check_keys(familiar: Familiar, home: Path, secrets: Secrets | None = None) -> None:

@@ -17,16 +17,18 @@ from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
-from familiar_connect.config.built_in import PLATFORM_TITLES
+from familiar_connect.config.built_in import PLATFORM_TITLES, read_built_in_verbs
 
 if TYPE_CHECKING:
-    from familiar_connect.extensions.parts import VerbPart
+    from familiar_connect.extensions.parts import Extension, VerbPart
 
+BUILT_IN_VERB = ""
+"""Instead of a module of ours: a built-in extension makes the verb."""
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
     "run": ("run:run", f"Answer on every platform that is set up: {', '.join(PLATFORM_TITLES)}."),
-    "discord": ("discord:discord", "Make the link that lets a bot of yours onto a Discord server."),
+    **{verb: (BUILT_IN_VERB, says) for verb, (_, says) in read_built_in_verbs().items()},
     "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
     "voice": ("voice:voice", "Talk by voice: microphone and speakers, or recordings."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
@@ -86,12 +88,16 @@ class Verbs(LazyGroup):
         return [*super().list_commands(ctx), *self._added(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in read_built_in_verbs():
+            from familiar_connect.commands.extension_verbs import create_built_in_verb
+
+            return create_built_in_verb(ctx, cmd_name)
         own = super().get_command(ctx, cmd_name)
         if own is not None or cmd_name not in (added := self._added(ctx)):
             return own
         from familiar_connect.commands.extension_verbs import create_verb
 
-        return create_verb(*added[cmd_name])
+        return create_verb(ctx, *added[cmd_name])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
@@ -99,7 +105,7 @@ class Verbs(LazyGroup):
             with formatter.section("Verbs of extensions"):
                 formatter.write_dl([(name, verb.help) for name, (_, verb) in added.items()])
 
-    def _added(self, ctx: click.Context) -> Mapping[str, tuple[str, VerbPart]]:
+    def _added(self, ctx: click.Context) -> Mapping[str, tuple[Extension, VerbPart]]:
         """Verbs of extensions that the owner allowed; nothing is loaded where none is."""
         from familiar_connect.commands.extension_verbs import find_added_verbs
 

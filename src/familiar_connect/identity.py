@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from familiar_connect.support.names import to_slug
 from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
@@ -96,10 +96,6 @@ class Author:
     def from_familiar(cls, familiar_id: str, name: str, *, platform: str) -> Author:
         """Another familiar of this home, as it is heard at one of the operator's own doors."""
         return cls(platform=platform, user_id=f"{_FAMILIAR_MARK}{familiar_id}", username=None, display_name=name)
-
-    @classmethod
-    def from_discord_member(cls, member: Any) -> Author:
-        return cls(platform="discord", user_id=str(member.id), username=member.name, display_name=member.display_name)
 
 
 class Privacy(ABC):

@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 
 class SubscriptionKind(Enum):
+    """How a channel is listened to: to what is written there, or to what is said aloud."""
+
     text = "text"
     voice = "voice"
 

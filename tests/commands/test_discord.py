@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.extensions.discord.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
+from familiar_connect.extensions.discord.setup.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
 from tests.fakes.program import make_home, run_program
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "discord.md"
@@ -95,9 +95,9 @@ def test_the_guide_lists_every_intent_and_permission_with_its_reason() -> None:
 async def test_doctor_asks_discord_about_the_bot(tmp_path: Path) -> None:
     """With the real library; not with --offline."""
     pytest.importorskip("discord", reason="the Discord library is an extra")
-    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
     from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
     from familiar_connect.extensions.discord.demo.server import DiscordServer
+    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
     root = make_home(tmp_path)
     registry = SubscriptionRegistry(root / "subscriptions.toml")
@@ -125,10 +125,10 @@ async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
     """The permissions where it was asked to come, and the packages on this computer."""
     pytest.importorskip("discord", reason="the Discord library is an extra")
     pytest.importorskip("hibari", reason="voice is an extra")
-    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
     from familiar_connect.extensions.discord.demo.rights import SPEAK
     from familiar_connect.extensions.discord.demo.server import DiscordServer
     from familiar_connect.extensions.discord.demo.world import VOICE
+    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
     home, without = tmp_path / "home", tmp_path / "without"
     root = make_home(home)

@@ -99,7 +99,7 @@ def test_an_adopted_familiars_settings_are_taken_after_a_yes_alone(tmp_path: Pat
     familiar = Familiar.load_from_disk(made, llm_clients=model_slots(ScriptedModel()))
     assert (found["confidence"], found["tools"]) == (("open", True) if is_asked else (None, None))
     assert (familiar.config.confidence is Confidence.open) is is_asked
-    assert (familiar.config.discord.dms == "everyone") is is_asked
+    assert (familiar.config.built_in.discord.dms == "everyone") is is_asked
     familiar.history_store.close()
 
 

@@ -128,7 +128,7 @@ def test_the_defaults_are_as_documented() -> None:
         config.tts,
         config.typing_simulation_overrides,
         config.preset_fidelity,
-        config.discord.dms,
+        config.built_in.discord.dms,
     )
 
 
@@ -170,7 +170,7 @@ def test_every_key_fills_its_field(tmp_path: Path) -> None:
         config.memory_writer_idle_timeout,
         config.memory_writer_review,
     ) == (25, 600.0, True)
-    assert config.discord.dms == "everyone"
+    assert config.built_in.discord.dms == "everyone"
     assert TTSConfig(provider="gemini", gemini_style="dry", greetings=["Hello!", "Hi."]) == config.tts
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from familiar_connect.audience import AudienceKind
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.config import CharacterConfig
+from familiar_connect.config.character import change_section
 from familiar_connect.conversation import intake as intake_module
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, IntakeResult
@@ -107,7 +108,7 @@ async def test_bots_are_not_heard(tmp_path: Path) -> None:
 
 
 def hearing_bots(config: CharacterConfig) -> CharacterConfig:
-    return replace(config, discord=replace(config.discord, hears_bots=[BEN.user_id], bot_reply_limit=1))
+    return change_section(config, "discord", hears_bots=[BEN.user_id], bot_reply_limit=1)
 
 
 async def test_a_bot_that_is_to_be_heard_is_stored_and_answered_so_often_at_most(tmp_path: Path) -> None:

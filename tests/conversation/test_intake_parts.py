@@ -164,7 +164,7 @@ class House:
                 privacy=FixedPrivacy({PRIVATE.canonical_key: PrivacyLevel.FULL}),
                 owner=self.owner,
                 limits=cast(Any, limits),
-                **{"dms": "everyone"} | admission,
+                **{"dms": {"discord": "everyone"}} | admission,
             ),
             queue=cast(Any, self.queue),
             monitor=cast(Any, self.monitor),

@@ -27,6 +27,12 @@ WORDS = {
 }
 """Built-in extension → the words by which it is named, where its own name is not the only one."""
 NAMED_BY = {
+    "discord": {
+        "config/built_in.py": "the one list of what comes with the program",
+        "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
+        "history/channel_parents.py": "rows of older homes do not say on which platform their channel is",
+        "history/schema.py": "turns of the oldest homes name no platform: all of them were said there",
+    },
     "twitch": {
         "config/built_in.py": "the one list of what comes with the program",
         "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -214,6 +216,7 @@ def test_commands_of_a_room_are_for_its_operators(world: World) -> None:
 def test_the_owner_is_known_by_the_mask_in_the_settings(world: World) -> None:
     """Not by a nick that anybody can take: the server tells where a line comes from."""
     boss, fay = world.client("boss"), world.client("fay")
+    boss.join_with("#answers", "Ember")
     boss.say("Ember", "/ignore")
     known = boss.wait_for(r":Ember!\S+ NOTICE boss ")
     fay.say("Ember", "/ignore")
@@ -304,6 +307,46 @@ def test_whoever_was_heard_before_the_program_died_is_answered_once_after_it_sta
             said = [line for line in lea.settle() if line.startswith(":Ember!") and "Tea it is." in line]
 
     assert sorted(line.split()[2] for line in said) == ["#killed", "#killed", "lea"]
+
+
+@pytest.mark.parametrize("target", ["#again", "mia"])
+def test_a_reminder_comes_where_it_was_asked_for(target: str, site: Path, tmp_path: Path) -> None:
+    """In the room, or in the direct message once its person is there; what fell due meanwhile comes late, and once."""
+    with make_world(tmp_path, site) as world:
+        mia = world.client("mia")
+        with world.program() as running:
+            mia.join_with("#again", "Ember")
+            mia.say("#again" if target == "#again" else "Ember", "!Ember remind in 20 minutes water the fern")
+            taken = mia.wait_for(r":Ember!\S+ NOTICE mia ")
+            running.kill()
+            running.wait(PATIENCE_S)
+        mia.wait_for(r":Ember!\S+ QUIT")
+        with closing(sqlite3.connect(find_history(world.home))) as history, history:
+            history.execute("UPDATE reminders SET due_at = ?", (make_past(hours=1),))
+        with world.program():
+            mia.wait_for(r":Ember!\S+ JOIN :#again", count=2)
+            if target == "mia":
+                mia.say("Ember", "hello")
+            wait_until(lambda: world.prompts_with("water the fern"), "the model was told", within_s=PATIENCE_S)
+            mia.say("#again", "Ember: anything else?")
+            mia.wait_for(r":Ember!\S+ PRIVMSG #again :.*Tea it is\.", count=2 if target == "#again" else 1)
+            mia.wait_for(rf":Ember!\S+ PRIVMSG {target} :.*Tea it is\.", count=2)
+            said = [line for line in mia.settle() if line.startswith(":Ember!") and "Tea it is." in line]
+
+    assert "I remind you here on " in taken
+    assert [line.split()[2] for line in said].count(target) == 2  # the reminder, and an answer
+    assert len(world.prompts_with("remind mia now")) == 1
+
+
+def make_past(*, hours: int) -> str:
+    """A moment so many hours ago, as the history writes it."""
+    return (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+
+
+def find_history(home: Path) -> Path:
+    """The database of the home's one familiar."""
+    (found,) = home.rglob("history.db")
+    return found
 
 
 def test_doctor_tells_whether_the_server_answers(site: Path, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from typing import Any, Self
 import davey
 from aiohttp import WSMsgType, web
 
-from familiar_connect.extensions.discord.voice.opus import OpusHearing, OpusSpeech
-from familiar_connect.extensions.discord.voice.packets import SILENCE
 from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
 from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload
+from familiar_connect.extensions.discord.voice.opus import OpusHearing, OpusSpeech
+from familiar_connect.extensions.discord.voice.packets import SILENCE
 from tests.fakes.dave_group import DaveGroup
 from tests.fakes.voice_wire import make_tone, seal, unseal
 

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.extensions.discord.adapter import DiscordPlatform
+from familiar_connect.extensions.discord.demo.server import DiscordServer
+from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
+from familiar_connect.extensions.hosts.call_host import CallVoice
+from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.extensions.discord.adapter import DiscordPlatform
-from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait
-from familiar_connect.extensions.discord.demo.server import DiscordServer
-from familiar_connect.extensions.discord.demo.world import FakePerson, Guild, Payload, Room
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, scripted_familiar
 from tests.fakes.waiting import until
 
@@ -37,7 +38,7 @@ class FamiliarOnDiscord:
     running: asyncio.Task[None] | None = None
     platform: DiscordPlatform | None = None
     others: list[Room] = field(default_factory=list)
-    make_voice: Callable[[], VoiceParts] | None = None
+    make_voice: Callable[[], CallVoice] | None = None
 
     def subscribe(self, room: Room) -> None:
         """Subscribe to a channel in which nobody pretends to type."""
@@ -49,7 +50,7 @@ class FamiliarOnDiscord:
         """Log in, again as the same platform, and wait until events reach us."""
         before = len(self.server.facts_of("gateway:2"))
         self.platform = self.platform or DiscordPlatform(
-            self.familiar,
+            make_host(self.familiar, "discord"),
             token=self.server.token,
             api_url=self.server.api_url,
             guild_ready_timeout_s=0.05,
@@ -105,7 +106,7 @@ async def familiar_on_discord(
     *,
     arrive: bool = True,
     capabilities: Capabilities | None = None,
-    make_voice: Callable[[], VoiceParts] | None = None,
+    make_voice: Callable[[], CallVoice] | None = None,
     **more: Any,
 ) -> AsyncIterator[FamiliarOnDiscord]:
     async with (

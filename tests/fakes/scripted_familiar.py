@@ -12,6 +12,7 @@ from typing import Any
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.character import change_section
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
@@ -41,7 +42,7 @@ def with_growing_replies(config: CharacterConfig) -> CharacterConfig:
 
 def with_dms(dms: str) -> ChangeSettings:
     """Whose direct messages are heard."""
-    return lambda config: replace(config, discord=replace(config.discord, dms=dms))
+    return lambda config: change_section(config, "discord", dms=dms)
 
 
 class ScriptedFamiliar:

@@ -13,14 +13,15 @@ from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.commands.answer_place import AnswerPlace
 from familiar_connect.errors import DeliveryError, NotSupported, SetupError
+from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
+from familiar_connect.extensions.discord.rehearsal import RehearsedChat
 from familiar_connect.extensions.testing.scripted_familiar import RecordedPlace
 from familiar_connect.extensions.twitch.place import TwitchPlace
-from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.platforms.supervise import run_all
 from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.web.place import WebPlace
-from familiar_connect.rehearsal.place import BuiltInRehearsalPlace, DiscordRehearsalPlace, RehearsalPlace
+from familiar_connect.rehearsal.place import BuiltInRehearsalPlace, RehearsalPlace
 from familiar_connect.reply.chat_controls import ControlPlace
 from familiar_connect.reply.outbox import OutgoingReply
 from familiar_connect.voice.place import VoicePlace
@@ -31,7 +32,7 @@ OURS: tuple[type[Place], ...] = (
     AnswerPlace,
     ControlPlace,
     DiscordPlace,
-    DiscordRehearsalPlace,
+    RehearsedChat,
     GroupPlace,
     OutgoingReply,
     RecordedPlace,

@@ -219,8 +219,25 @@ def test_the_example_of_the_guide_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        ({"webhook": {"name": "Luna"}}, "`webhook` is only for a Discord channel; stream is none"),
+        ({"proxy": "Luna"}, "`proxy` is only for a Discord channel; stream is none"),
+        ({"allow": ["bo"]}, "`allow` is only for a channel of a Discord server; stream is none"),
+    ],
+)
+def test_what_takes_a_server_is_refused_elsewhere(step: dict[str, object], sentence: str) -> None:
+    """With the platform that has servers, as people call it."""
+    said = say() if "allow" not in step else {}
+    places = {"stream": {"platform": "twitch"}}
+
+    assert sentence in complaint({**said, "in": "stream", **step}, places=places)
+
+
+@pytest.mark.parametrize(
     ("place", "sentence"),
     [
+        ({"platform": "twitch", "deny": ["bo"]}, "a place on twitch; take it out, or use a Discord channel"),
         ({"except": ["boo"]}, "places.tea: except: there is no 'boo'; did you mean 'bo'?"),
         ({"deny": ["keeprs"]}, "places.tea: deny: there is no 'keeprs'; did you mean 'keepers'?"),
         ({"roles": {"keepers": ["boo"]}}, "places.tea: roles.keepers: there is no 'boo'; did you mean 'bo'?"),

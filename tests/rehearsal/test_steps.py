@@ -375,6 +375,40 @@ def test_places_of_other_platforms_are_met_as_those_are(tmp_path: Path) -> None:
     assert [[reply.place for reply in step.replies] for step in played.steps] == [["stream"], ["home"]]
 
 
+def test_who_may_use_a_control_goes_by_the_settings_of_the_platform(tmp_path: Path) -> None:
+    """Twitch has no such setting: what is said of Discord counts on Discord alone, and is named there alone."""
+    places = {"tea": {"kind": "text", "server": "Tea House"}, "stream": {"platform": "twitch", "name": "ada_live"}}
+    asked = {"slash": "/undo", "by": "bo"}
+    refused = rehearse(tmp_path / "a", {**asked, "in": "tea"}, {**asked, "in": "stream"}, places=places)
+    let = rehearse(
+        tmp_path / "b",
+        {**asked, "in": "tea"},
+        {**asked, "in": "stream"},
+        places=places,
+        settings='[discord]\ncontrols = "everyone"\n',
+    )
+
+    on_discord, on_twitch = ([step.answers[0] for step in each.steps] for each in (refused, let))
+    assert ["[discord]" in answer for answer in on_discord] == [True, False]
+    assert on_twitch[1] == on_discord[1], "it stays refused, in the same words"
+    assert on_twitch[0] != on_discord[0]
+
+
+def test_a_thread_that_is_hidden_is_told_to_nobody_outside_it(tmp_path: Path) -> None:
+    """What is said in it from then on stays with those who are in it."""
+    thread = {"kind": "thread", "server": "Tea House", "parent": "tea"}
+    played = rehearse(
+        tmp_path,
+        {"hide": "nook", "members": ["ada"]},
+        {"in": "nook", "by": "ada", "say": "Ember, the password is SWORDFISH.", "mention": True},
+        hello("Ember, what did Ada tell you?", by="bo"),
+        {"expect": {"reply_in": "tea", "prompt_lacks": ["SWORDFISH"]}},
+        places={**TEA_HOUSE["places"], "nook": thread},
+    )
+
+    assert played.failed == []
+
+
 def test_a_conversation_file_is_heard_in_order_and_its_last_message_answered(tmp_path: Path) -> None:
     """Even where earlier ones call the familiar; what it said before is its own."""
     data = {

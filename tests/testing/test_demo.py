@@ -9,9 +9,7 @@ import pytest
 
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from familiar_connect.platforms.terminal.line_input import PipeReader
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.extensions.discord.demo.demo import how_text, run_demo
+from familiar_connect.extensions.discord.demo.demo import FORMS
 from familiar_connect.extensions.discord.demo.demo_world import (
     CHANNEL_ID,
     COUNCIL_ID,
@@ -22,6 +20,10 @@ from familiar_connect.extensions.discord.demo.demo_world import (
     picture_bytes,
 )
 from familiar_connect.extensions.discord.demo.world import World
+from familiar_connect.extensions.load import find_platform
+from familiar_connect.platforms.terminal.demonstration import Demonstration, how_text
+from familiar_connect.platforms.terminal.line_input import PipeReader
+from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 
 NAMES = ("you", "ada", "ben", "cy", "somebody")
@@ -36,6 +38,12 @@ def no_typing_delays(house: ScriptedFamiliar) -> None:
         house.familiar.root.joinpath("channels", f"{channel_id}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
 
 
+async def demonstrate(house: ScriptedFamiliar, said: list[str], *lines: str, is_scripted: bool) -> None:
+    """Type the lines on the demonstration of Discord, which says what it shows to *said*."""
+    part, reader = find_platform("discord"), PipeReader(typed(*lines))
+    await Demonstration(house.familiar, "discord", part, reader=reader, say=said.append, is_scripted=is_scripted).run()
+
+
 async def shown(
     tmp_path: Path, *lines: str, replies: tuple[str, ...] = ("Hello there.",), paced: bool = False
 ) -> list[str]:
@@ -43,7 +51,7 @@ async def shown(
     said: list[str] = []
     async with scripted_familiar(tmp_path, replies, subscribed=False) as house:
         no_typing_delays(house)
-        await run_demo(house.familiar, reader=PipeReader(typed(*lines)), say=said.append, is_scripted=paced)
+        await demonstrate(house, said, *lines, is_scripted=paced)
         left = house.familiar.subscriptions.get(channel_id=CHANNEL_ID, kind=SubscriptionKind.text)
 
     assert left is None
@@ -75,7 +83,7 @@ async def test_how_it_works_is_said_first(tmp_path: Path) -> None:
     assert answered[-1] == "Ember: Hello there."
     assert max(map(len, said[0].splitlines())) <= 100
     for width in (40, 80):
-        assert max(map(len, how_text("Ember", width).splitlines())) <= width
+        assert max(map(len, how_text("Discord", "Ember", FORMS, width).splitlines())) <= width
 
 
 async def test_someone_may_reply_to_what_it_said(tmp_path: Path) -> None:
@@ -174,7 +182,7 @@ async def test_typing_pictures_and_reactions_are_shown(tmp_path: Path) -> None:
     async with scripted_familiar(tmp_path, ("Hello there.", "Oh!"), subscribed=False) as house:
         no_typing_delays(house)
         lines = ("ada: hello @Ember", "ben: +👍", "ben: !picture look, @Ember")
-        await run_demo(house.familiar, reader=PipeReader(typed(*lines)), say=said.append, is_scripted=True)
+        await demonstrate(house, said, *lines, is_scripted=True)
         prompt = "\n".join(str(message.content) for message in house.model.calls[-1])
 
     assert said.index("(Ember is typing…)") < said.index("Ember: Hello there.")

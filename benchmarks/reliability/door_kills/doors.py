@@ -27,9 +27,9 @@ from benchmarks.reliability.harness import FAMILIAR_ID, make_home
 from benchmarks.reliability.program import NumberModel
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.consent import OwnerConsent
-from familiar_connect.reply.outbox import MAY_BE_MISSING
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, FakePerson, Room
+from familiar_connect.reply.outbox import MAY_BE_MISSING
 from tests.fakes.program_process import environment
 from tests.fakes.twitch_server import TwitchServer
 

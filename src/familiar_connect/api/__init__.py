@@ -8,8 +8,9 @@ away or changes its meaning before the next minor version, whose changelog then 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from familiar_connect.audience import EVERYONE, Audience
@@ -159,11 +160,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"familiar_connect.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = load_lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

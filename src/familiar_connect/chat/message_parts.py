@@ -89,6 +89,8 @@ class Reaction:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedField:
+    """One row of a preview: a title and what stands under it."""
+
     name: str
     value: str
 

@@ -88,7 +88,7 @@ def doctor(
 ) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
-    Each model is asked for a word, a server elsewhere too, and Discord is asked about a bot's token, intents and
+    Each model is asked for a word, a server elsewhere too, and a platform with a bot of yours about its token and
     permissions. Exit code 1 when something is wrong.
     """
     set_familiar_option(familiar_id)
@@ -144,7 +144,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("regex", lambda: check_regex(root))
     yield from _run_check("consent", lambda: check_consent(root, home))
-    yield from _run_check("extensions", lambda: check_extensions(root, home))
+    yield from _run_check("extensions", lambda: check_extensions(root, home, knocks=ask_models))
     yield from _run_check("platforms", lambda: check_platforms(root, home, knocks=ask_models))
     yield from _run_check("voice", lambda: check_voice(root, home))
     yield from _run_check("index", lambda: [_index(root)])

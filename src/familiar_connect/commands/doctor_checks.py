@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from familiar_connect.commands.common import profile_of, spinner
+from familiar_connect.commands.common import profile_of
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, PresetError
@@ -34,26 +34,21 @@ class DoctorFinding:
 def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
     """Where `familiar run` would answer; what its owner began to set up and cannot work is bad.
 
-    When it *knocks*, Discord is logged in to with the real library.
+    When it *knocks*, a network that can be asked about the set-up is asked, with its real library.
     """
     from familiar_connect.config import load_character_config
-    from familiar_connect.config.secrets import Secrets, discord_token_name
-    from familiar_connect.platforms.requirements import why_discord_absent, why_discord_not_set_up
+    from familiar_connect.config.secrets import Secrets
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    secrets = Secrets(home)
-    token = secrets.get(discord_token_name(secrets, root.name))
-    reason = why_discord_absent(root, home=home, secrets=secrets)
-    if reason is None and knocks and token is not None:
-        yield from _check_discord(root, home, token, config)
-    else:
-        missing = why_discord_not_set_up(root, home=home, secrets=secrets)
-        yield _platform_finding("discord", reason, missing, is_wanted=token is not None)
-    setup = _part_setup(root, config, secrets)
+    setup = part_setup(root, config, Secrets(home))
     for built_in, part in find_built_in_platforms():
+        reason = setup.why_absent(part, built_in)
+        if reason is None and knocks and part.ask_network is not None:
+            yield from _ask_network(built_in, part, setup)
+            continue
         missing = setup.why_not_set_up(part, built_in)
         is_wanted = setup.is_begun(part, built_in)
-        yield _platform_finding(built_in.name, setup.why_absent(part, built_in), missing, is_wanted=is_wanted)
+        yield _platform_finding(built_in.name, reason, missing, is_wanted=is_wanted)
 
 
 def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_wanted: bool) -> DoctorFinding:
@@ -72,85 +67,37 @@ def find_built_in_platforms() -> Iterator[tuple[Extension, PlatformPart]]:
             yield from ((each.extension, part) for part in each.extension.platforms)
 
 
-def _part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSetup:
+def part_setup(root: Path, config: CharacterConfig, secrets: Secrets) -> PartSetup:
+    """What the files of a familiar say of its parts."""
     from familiar_connect.extensions.setup import PartSetup
     from familiar_connect.support.clock import SystemClock
 
     return PartSetup(root=root, config=config, secrets=secrets, clock=SystemClock())
 
 
-def list_built_in_platforms(
-    root: Path, config: CharacterConfig, secrets: Secrets
-) -> list[tuple[Extension, PlatformPart]]:
+def list_built_in_platforms(setup: PartSetup) -> list[tuple[Extension, PlatformPart]]:
     """Those of them that a familiar is set up for, whether their libraries are there or not."""
-    setup = _part_setup(root, config, secrets)
     return [
         (built_in, part) for built_in, part in find_built_in_platforms() if setup.why_not_set_up(part, built_in) is None
     ]
 
 
-def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) -> Iterator[DoctorFinding]:
-    """What Discord itself says of the bot: its token, its intents, and its permissions where it listens and talks."""
-    import asyncio  # heavy: `list` does without it
+def _ask_network(extension: Extension, part: PlatformPart, setup: PartSetup) -> Iterator[DoctorFinding]:
+    """What the network itself says of the set-up."""
+    from familiar_connect.commands.network_check import ask_network  # heavy: `list` does without it
 
-    from familiar_connect.config.secrets import Secrets
-    from familiar_connect.extensions.discord.setup_check import check_setup
-    from familiar_connect.extensions.discord.voice.parts import missing_extra
-    from familiar_connect.platforms.requirements import DISCORD_ADDRESS
-    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
-    from familiar_connect.voice.service_access import ServiceAccess
-
-    registry = SubscriptionRegistry(FamiliarFolder(root).subscriptions_file)
-    on_servers = [each for each in registry.all() if each.guild_id is not None]
-    talks_in = [each.channel_id for each in on_servers if each.kind is SubscriptionKind.voice]
-    missing = missing_extra(config, ServiceAccess.of_home(home))
-    try:
-        with spinner("asking Discord"):
-            asking = check_setup(
-                token,
-                api_url=Secrets(home).get(DISCORD_ADDRESS),
-                subscribed=[each.channel_id for each in on_servers if each.kind is SubscriptionKind.text],
-                voice_channels=talks_in,
-                has_alters=bool(config.alters),
-                has_voice=missing is None or bool(talks_in),
-            )
-            found = asyncio.run(asking)
-    except FamiliarError as error:
-        yield DoctorFinding("discord", "bad", str(error))
-        return
-    yield from (DoctorFinding("discord", each.state, each.says) for each in found)
-    yield _check_discord_voice(missing, is_wanted=bool(talks_in))
-
-
-def _check_discord_voice(missing: str | None, *, is_wanted: bool) -> DoctorFinding:
-    """What voice channels lack here: the extra that is *missing*, or a library that is broken.
-
-    It *is_wanted* where the bot was asked into one.
-    """
-    from familiar_connect.config.extras import how_to_install
-    from familiar_connect.extensions.discord.voice.parts import why_libraries_fail
-
-    if missing is not None:
-        what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"
-        state: Literal["ok", "bad"] = "bad" if is_wanted else "ok"
-        return DoctorFinding("discord", state, f"no voice channels, for want of {what}: {how_to_install(missing)}")
-    if (problem := why_libraries_fail()) is not None:
-        return DoctorFinding("discord", "bad" if is_wanted else "warn", f"no voice channels: {problem}")
-    says = "what voice channels take is there (Opus, the encryption of calls): `/subscribe-my-voice` brings it"
-    return DoctorFinding("discord", "ok", says)
+    for each in ask_network(extension, part, setup):
+        yield DoctorFinding(extension.name, each.state, each.says)
 
 
 def platforms_of(root: Path) -> list[str]:
     """The platforms a familiar is set up for, whether their libraries are there or not."""
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.requirements import why_discord_not_set_up
 
     home = FamiliarFolder(root).home.root
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))
-    secrets = Secrets(home)
-    found = ["discord"] if why_discord_not_set_up(root, home=home, secrets=secrets) is None else []
-    return [*found, *(built_in.name for built_in, _ in list_built_in_platforms(root, config, secrets))]
+    return [built_in.name for built_in, _ in list_built_in_platforms(part_setup(root, config, Secrets(home)))]
 
 
 def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFinding]:
@@ -205,8 +152,11 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
 
 
-def check_extensions(root: Path, home: Path) -> Iterator[DoctorFinding]:
-    """Extensions the owner allowed that are left out, parts that are not set up, and settings of those not allowed."""
+def check_extensions(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
+    """Extensions the owner allowed that are left out, parts that are not set up, and settings of those not allowed.
+
+    When it *knocks*, their networks are asked as those of our own platforms are.
+    """
     from familiar_connect.config import load_character_config
     from familiar_connect.config.extension_list import ExtensionList
     from familiar_connect.config.secrets import Secrets
@@ -223,8 +173,12 @@ def check_extensions(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.extensions.load import load_extensions
 
     maker = PartMaker(root=root, config=config, secrets=Secrets(home), clock=SystemClock())
-    for name, trouble in check_parts(load_extensions(home), maker):
+    loaded = load_extensions(home)
+    for each, (name, trouble) in zip(loaded, check_parts(loaded, maker), strict=True):
         yield DoctorFinding("extensions", "bad" if trouble else "ok", f"{name}: {trouble or 'runs here'}")
+        for part in each.extension.platforms if each.extension is not None and not trouble and knocks else ():
+            if each.extension is not None and part.ask_network is not None:
+                yield from _ask_network(each.extension, part, maker.setup)
 
 
 def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:

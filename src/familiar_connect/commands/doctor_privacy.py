@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from familiar_connect.commands.common import home_of, open_root, profile_of, say, say_below, say_json
-from familiar_connect.commands.doctor_checks import list_built_in_platforms
+from familiar_connect.commands.doctor_checks import find_built_in_platforms, list_built_in_platforms, part_setup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 ANYWHERE = "any public address"
 PACKAGE_INDEX = "the package index of pip"
 HUB = "https://huggingface.co"
-DISCORD_HOSTS = ("https://gateway.discord.gg", "https://cdn.discordapp.com", "https://*.discord.media")
-"""Where Discord itself sends its clients: for events, pictures and sound."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 When = Literal["while it talks", "at the first start", "when you ask"]
 UNASKED: When = "while it talks"
@@ -103,18 +101,16 @@ def _list_speech(config: CharacterConfig, home: Path, root: Path) -> Iterator[Co
 
 
 def _list_platforms(config: CharacterConfig, home: Path, root: Path) -> Iterator[Contact]:
-    """Discord and the platforms of built-in extensions, where `familiar run` would answer there."""
+    """The platforms of built-in extensions, where `familiar run` would answer there."""
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.platforms.requirements import DISCORD_ADDRESS, DISCORD_ORIGIN, why_discord_not_set_up
 
-    secrets = Secrets(home)
-    if why_discord_not_set_up(root, home=home, secrets=secrets) is None:
-        address = secrets.get(DISCORD_ADDRESS)
-        hosts = (DISCORD_ORIGIN, *DISCORD_HOSTS) if address is None else (origin_of(address),)
-        yield from (Contact(host, UNASKED, "DISCORD_BOT: `familiar run` answers on Discord") for host in hosts)
-    for built_in, part in list_built_in_platforms(root, config, secrets):
-        why = f"[{built_in.name}] `familiar run` answers on {built_in.name.title()}"
-        yield from (Contact(host, UNASKED, why) for host in part.hosts)
+    setup = part_setup(root, config, Secrets(home))
+    for built_in, part in list_built_in_platforms(setup):
+        begins = next(iter(part.required), built_in.name)
+        is_secret = begins in part.secrets
+        why = f"{f'{begins}:' if is_secret else f'[{built_in.name}]'} `familiar run` answers on {built_in.name.title()}"
+        hosts = part.hosts(setup.context_for(part, built_in)) if callable(part.hosts) else part.hosts
+        yield from (Contact(host, UNASKED, why) for host in hosts)
 
 
 def _list_extensions(home: Path) -> Iterator[Contact]:
@@ -153,9 +149,9 @@ def _list_requested(home: Path, config: CharacterConfig | None) -> Iterator[Cont
     yield Contact(
         "the address you name", ON_REQUEST, "`familiar connect` and `familiar model use URL` ask it for a word"
     )
-    yield Contact(
-        "all of the above", ON_REQUEST, "`familiar doctor` asks each model and Discord; --offline asks nobody"
-    )
+    networks = [each.name.title() for each, part in find_built_in_platforms() if part.ask_network is not None]
+    asked = " and ".join(("each model", *networks))
+    yield Contact("all of the above", ON_REQUEST, f"`familiar doctor` asks {asked}; --offline asks nobody")
     if config is not None and _uses_fastembed(config):
         yield Contact(HUB, ON_REQUEST, "`familiar memory reindex --fetch` fetches the embedder that your settings name")
 

@@ -10,16 +10,17 @@ import click
 
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
 from familiar_connect.commands.lazy_group import VerbGroup
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.folders import FamiliarFolder
 
 if TYPE_CHECKING:
     from familiar_connect.conversation.ignored import IgnoreList
     from familiar_connect.identity import Author
 
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   familiar ignore add Ben              by a name, if only one person has it
-  familiar ignore add discord:4711     by the platform's id
+  familiar ignore add {EXAMPLE_PLATFORM}:4711     by the platform's id
   familiar ignore list
   familiar ignore remove Ben
 What they say is stored, since others see it too; it is never answered and no occasion to speak.

@@ -7,12 +7,12 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -36,7 +36,7 @@ from familiar_connect.commands.page_server import (
     require_web_packages,
 )
 from familiar_connect.commands.prepare import prepare_to_start
-from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS, has_demo, name_first_need
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
@@ -44,8 +44,8 @@ from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
+    from familiar_connect.extensions.stand_in.demo import TourStep
     from familiar_connect.familiar import Familiar
-    from familiar_connect.extensions.discord.demo.tour import TourStep
 
 logger = logging.getLogger(__name__)
 
@@ -53,27 +53,42 @@ FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
 SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
-_WITH = ", ".join(
-    ("Discord with DISCORD_BOT", *(f"{name.title()} with [{name}] channel" for name in BUILT_IN_PLATFORMS))
+DEMOS = tuple(name for name in BUILT_IN_PLATFORMS if has_demo(name))
+"""The platforms that can be tried on a network of ours."""
+_WITH = ", ".join(f"{name.title()} with {name_first_need(name)}" for name in BUILT_IN_PLATFORMS)
+_WITH_DEMO = " or ".join(f"--demo-{name}" for name in DEMOS)
+_ON_OURS = "a copy of it on a {title} of ours, on this computer; no token needed"
+_DEMO_EXAMPLES = "\n".join(
+    f"  {f'familiar run --demo-{name}':<40}{_ON_OURS.format(title=name.title())}\n"
+    f"  {f'familiar run --demo-{name} --tour':<40}the same, with people who speak by themselves"
+    for name in DEMOS
 )
 EPILOG = f"""\b
 Examples:
   familiar run                            {_WITH}
   familiar run --familiar mira
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
-  familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
-  familiar run --demo-discord --tour      the same, with people who speak by themselves
+{_DEMO_EXAMPLES}
 Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong, 3 a model has no key. A second Ctrl-C leaves
 at once.
 """
 
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _demo_options(command: Command) -> Command:
+    """A flag for each platform that has a demonstration; nothing of it is loaded to say so."""
+    for name in reversed(DEMOS):
+        says = f"Talk with a copy of it on a small {name.title()} of ours; no token, no network."
+        command = click.option(f"--demo-{name}", "demo", flag_value=name, default=None, help=says)(command)
+    return command
+
+
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option(
-    "--demo-discord", is_flag=True, help="Talk with a copy of it on a small Discord of ours; no token, no network."
-)
-@click.option("--tour", is_flag=True, help="With --demo-discord: people speak by themselves, across a restart.")
+@_demo_options
+@click.option("--tour", is_flag=True, help=f"With {_WITH_DEMO}: people speak by themselves, across a restart.")
 @click.option("--page", "page_wanted", is_flag=True, help="Serve the page of `familiar web` as well.")
 @click.option(
     "--page-port",
@@ -84,53 +99,55 @@ at once.
 )
 @click.pass_context
 def run(
-    ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: bool, page_wanted: bool, page_port: int
+    ctx: click.Context, familiar_id: str | None, demo: str | None, tour: bool, page_wanted: bool, page_port: int
 ) -> int:
     """Answer on every platform that is set up, until Ctrl-C."""
     home = home_of(ctx)
     if page_wanted and tour:
         raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
-    if tour and not demo_discord:
-        raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
+    if tour and demo is None:
+        raise click.UsageError(f"--tour is of the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
     port = page_port if page_wanted else None
-    if demo_discord:
+    if demo is not None:
         keep_log_apart(ctx, home)
-        return _run_demo(open_or_make_root(home, familiar_id), home, tour=tour, page_port=port)
+        return _run_demo(demo, open_or_make_root(home, familiar_id), home, tour=tour, page_port=port)
     root = open_root(home, familiar_id)
     prepare_to_start(root, home)
     return asyncio.run(_run(root, home, partial(_bot, home=home, has_page=page_wanted), page_port=port))
 
 
-def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> int:
-    """Let a copy of the familiar live on a Discord of ours, and say where what came of it can be looked at."""
+def _run_demo(name: str, root: Path, home: Path, *, tour: bool, page_port: int | None) -> int:
+    """Let a copy of the familiar live on a network of ours, and say where what came of it can be looked at."""
     from familiar_connect.commands.trial import open_trial, say_trial
 
     prepare_to_start(root, home)
-    require_discord()
+    require_library(name)
     with open_trial(root, home) as copy:
-        code = asyncio.run(_tour(copy, home) if tour else _run(copy, home, _demo, page_port=page_port))
+        playing = _tour(name, copy, home) if tour else _run(copy, home, partial(_demo, name), page_port=page_port)
+        code = asyncio.run(playing)
     if code:
         return code
     if tour:
         say()
-        say_command("talk there yourself", f"{command_name()} run --demo-discord --familiar {root.name}")
+        say_command("talk there yourself", f"{command_name()} run --demo-{name} --familiar {root.name}")
     say_trial(root, home)
     return code
 
 
-async def _tour(root: Path, home: Path) -> int:
+async def _tour(name: str, root: Path, home: Path) -> int:
     """Let the demonstration's people speak, put the familiar away, load it anew from disk, and let them ask."""
-    from familiar_connect.extensions.discord.demo.tour import first_half, second_half
+    from familiar_connect.extensions.load import find_platform
 
-    say("A tour: people of a small Discord on this computer talk with the familiar. Ctrl-C ends it.")
-    for number, half in enumerate((first_half, second_half)):
+    demo, title = find_platform(name).demo, name.title()
+    say(f"A tour: people of a small {title} on this computer talk with the familiar. Ctrl-C ends it.")
+    for number, steps in enumerate(demo.tour() if demo is not None else ()):
         if number:
             say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
         ended = asyncio.Event()
-        code = await _run(root, home, partial(_demo, half=half, ended=ended))
+        code = await _run(root, home, partial(_demo, name, steps=steps, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
-    say("\nAll of it went through the real Discord library; only the Discord was ours.")
+    say(f"\nAll of it went through the real {title} library; only the {title} was ours.")
     return 0
 
 
@@ -234,45 +251,29 @@ def stop_on_signal() -> Iterator[asyncio.Event]:
             signal.signal(number, handler)
 
 
-TourHalf = Callable[[str], "tuple[TourStep, ...]"]
-"""The steps of a part of the tour, for a familiar of that name."""
-
-
-class _Demo:
-    """A Discord of our own as the one platform."""
-
-    id = "discord"
-    places = ()  # the platform inside has its own
-
-    def __init__(self, familiar: Familiar, half: TourHalf | None, ended: asyncio.Event | None) -> None:
-        self._familiar = familiar
-        self._half = half
-        self._ended = ended
-
-    async def run(self) -> None:
-        from familiar_connect.extensions.discord.demo.demo import run_demo, write_line
-        from familiar_connect.extensions.discord.demo.tour import TourReader
-
-        if self._half is None:
-            await run_demo(self._familiar)
-            return
-        reader = TourReader(self._half(self._familiar.name), write_line)
-        await run_demo(self._familiar, reader=reader, is_scripted=True)
-        if self._ended is not None:
-            self._ended.set()
-
-
-def require_discord() -> None:
-    """A sentence where the Discord library is not installed."""
-    from importlib.util import find_spec
-
+def require_library(name: str) -> None:
+    """A sentence where the library of a platform is not installed."""
     from familiar_connect.config.extras import how_to_install
+    from familiar_connect.extensions.load import find_platform
+    from familiar_connect.extensions.setup import is_installed
 
-    if find_spec("discord") is None:
-        raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")
+    library = find_platform(name).library
+    if library and not is_installed(library):
+        raise SetupError(f"the demo speaks through the real {name.title()} library, and {how_to_install(name)}")
 
 
-def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
+def _demo(
+    name: str, familiar: Familiar, *, steps: Sequence[TourStep] | None = None, ended: asyncio.Event | None = None
+) -> Bot:
+    """The demonstration of the platform *name*; with *steps* its people speak by themselves, and *ended* says when."""
     from familiar_connect.bot import Bot
+    from familiar_connect.extensions.load import find_platform
+    from familiar_connect.platforms.terminal.demonstration import Demonstration, TourReader, write_line
 
-    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell)
+    part, on_end = find_platform(name), (ended or asyncio.Event()).set
+    if steps is None:
+        platform = Demonstration(familiar, name, part, tell=_tell)
+    else:
+        reader = TourReader(steps, familiar.name, write_line)
+        platform = Demonstration(familiar, name, part, reader=reader, tell=_tell, is_scripted=True, on_end=on_end)
+    return Bot(familiar, [platform], {}, _tell, writes_to_owner=part.writes_to_owner)

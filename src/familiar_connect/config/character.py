@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,7 +12,6 @@ from familiar_connect.config.built_in_settings import BuiltInSettings
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
-from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.config.rules import (
     FILLED_TEXT,
     FLAG,
@@ -397,7 +396,6 @@ class CharacterConfig:
     budgets: TurnBudgets = section(TurnBudgets)
     tts: TTSConfig = section(TTSConfig, "tts")
     stt: STTConfig = section(STTConfig, "stt")
-    discord: DiscordConfig = section(DiscordConfig, "discord")
     built_in: Any = section(BuiltInSettings)
     """The sections of the extensions that come with the program."""
     typing_simulation_overrides: dict[str, object] = field(default_factory=dict)
@@ -412,6 +410,12 @@ class CharacterConfig:
         """How far the owner lets what was heard travel."""
         known = frozenset(self.recall_across_servers)
         return DisclosurePolicy(self.confidence, self.owner_hears_all, known_everywhere=known)
+
+
+def change_section(config: CharacterConfig, built_in: str, **changes: object) -> CharacterConfig:
+    """*config* with other values in the section of the built-in extension called so."""
+    section_of = replace(getattr(config.built_in, built_in), **changes)
+    return replace(config, built_in=replace(config.built_in, **{built_in: section_of}))
 
 
 PLAIN_KEYS = keys_of(CharacterConfig, file="familiar")

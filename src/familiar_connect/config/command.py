@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from familiar_connect.config.built_in import read_built_in_verbs
+
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
 """Set by the launcher, so that messages name the command the person typed."""
 NAME = "familiar"
@@ -23,7 +25,8 @@ OWN_SCRIPT = "-P"
 """The option of Python's by which the scripts that the set-up writes are known."""
 
 VERBS = (
-    *("adopt", "ask", "chat", "completion", "config", "connect", "discord", "doctor", "export"),
+    *read_built_in_verbs(),
+    *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export"),
     *("extension", "ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
     *("replay", "run", "trust", "voice", "web", "why"),

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 
 from familiar_connect.audience import parse_share_target
+from familiar_connect.config.built_in_settings import PLATFORM_SECTIONS
+from familiar_connect.config.settings import keys_of
 from familiar_connect.config.trust_file import SCRIPT, SETTING, TrustFile
 from familiar_connect.errors import ConfigError
 
@@ -40,6 +42,11 @@ class SettingRequest:
         return f"{self.key} = {json.dumps(self.value, ensure_ascii=False, default=str)}"
 
 
+WIDENING_OF_PLATFORMS = {
+    "dms": "answers everyone's direct messages",
+    "controls": "lets everyone change and take back its replies",
+}
+"""Keys that a platform's section may have, and what each lets the familiar do when it is `everyone`."""
 WIDENING = (
     WideningSetting("confidence", lambda value: value == "strict", "may tell people what others said elsewhere"),
     WideningSetting("owner_hears_all", lambda value: not value, "shows you other people's direct messages"),
@@ -49,9 +56,11 @@ WIDENING = (
         "private_channels_bypass", lambda value: not value, "tells in open channels what is said in hidden ones"
     ),
     WideningSetting("tools", lambda value: not value, "uses tools during a reply, and changes its memory with some"),
-    WideningSetting("discord.dms", lambda value: value != "everyone", "answers everyone's direct messages"),
-    WideningSetting(
-        "discord.controls", lambda value: value != "everyone", "lets everyone change and take back its replies"
+    *(
+        WideningSetting(f"{platform}.{key.name}", lambda value: value != "everyone", WIDENING_OF_PLATFORMS[key.name])
+        for platform, kind in PLATFORM_SECTIONS.items()
+        for key in keys_of(kind)
+        if key.name in WIDENING_OF_PLATFORMS
     ),
 )
 CHANNEL_KEYS_ASKED = ("shares_with", "private_channels_bypass")

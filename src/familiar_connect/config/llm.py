@@ -52,13 +52,13 @@ REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
 KEY_VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-PLATFORM_TOKENS = frozenset({"DISCORD_BOT", *read_built_in_secrets(BUILT_IN_PLATFORMS)})
+PLATFORM_TOKENS = tuple(read_built_in_secrets(BUILT_IN_PLATFORMS))
 """Variables whose values belong to a chat platform and are never lent to a model's endpoint."""
 
 
 def is_platform_token(name: str) -> bool:
     """Whether the variable *name* holds the token of a chat platform, of all familiars or of one."""
-    return name in PLATFORM_TOKENS or name.startswith("DISCORD_BOT_")
+    return name in PLATFORM_TOKENS or name.startswith(tuple(f"{each}_" for each in PLATFORM_TOKENS))
 
 
 def _variable(value: object) -> str:
@@ -152,7 +152,7 @@ BASE_URL = Rule(
 API_KEY_ENV = Rule(
     "the name of an environment variable in capitals, such as OPENROUTER_API_KEY; "
     "put the key itself into secrets.env under that name and never here; "
-    "a platform's token such as DISCORD_BOT is never lent",
+    f"a platform's token such as {PLATFORM_TOKENS[0]} is never lent",
     _variable,
     may_show=False,
 )

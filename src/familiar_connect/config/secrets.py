@@ -25,18 +25,12 @@ ENVIRONMENT: dict[str, str] = {
     HOME_VARIABLE: "Folder of all data; `--home` comes before it. Read from the environment only.",
     FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
     "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
-    "DISCORD_BOT": "Token of the Discord bot. `DISCORD_BOT_WREN` is that of the familiar `wren` and comes before it.",
-    "DISCORD_API_URL": (
-        "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`. One that is not on "
-        "this machine counts only in `secrets.env` and with `https://`."
-    ),
     **read_built_in_secrets(),
     "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
     "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
 }
 """Every name the program knows, with what it is for; `api_key_env` may name more."""
 
-DISCORD_TOKEN = "DISCORD_BOT"
 _NOT_OF_A_NAME = re.compile(r"[^A-Z0-9]")
 _OWNER_ONLY = 0o600
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -69,12 +63,6 @@ def expand_folder(name: Path | str) -> Path:
         raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
 
 
-def discord_token_name(secrets: Secrets, familiar_id: str) -> str:
-    """The name under which a familiar's Discord token is kept: its own where there is one, else that of all."""
-    own = f"{DISCORD_TOKEN}_{_NOT_OF_A_NAME.sub('_', familiar_id.upper())}"
-    return own if secrets.get(own) is not None else DISCORD_TOKEN
-
-
 class Secrets:
     """The secrets of one home. Nothing is cached: each call reads the file."""
 
@@ -92,6 +80,11 @@ class Secrets:
     def get_from_home(self, name: str) -> str | None:
         """The value that the home's own file gives *name*, whatever the environment says."""
         return self._kept().get(name) or None
+
+    def name_for(self, familiar_id: str, name: str) -> str:
+        """Under which name a familiar's *name* is kept: one of its own where there is one, else that of all."""
+        own = f"{name}_{_NOT_OF_A_NAME.sub('_', familiar_id.upper())}"
+        return name if self.get(own) is None else own
 
     def names(self) -> list[str]:
         """The names that have a value: those of the file and the known ones of the environment."""

@@ -177,7 +177,7 @@ class PlaceSettings:
     )
     shares_with: tuple[str, ...] = setting(
         (),
-        Rule(f'a list of places, such as ["channel:42", "server:7", "{BUILT_IN_PLATFORMS[0]}"]', _share_targets),
+        Rule(f'a list of places, such as ["channel:42", "server:7", "{BUILT_IN_PLATFORMS[-1]}"]', _share_targets),
         "Where what is said here may be told as well: channels, servers or whole platforms.",
         example='["server:7"]',
     )

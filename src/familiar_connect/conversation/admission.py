@@ -20,10 +20,8 @@ class Admission:
     subscriptions: SubscriptionRegistry
     privacy: Privacy
     owner: OwnerContact
-    dms: str = "owner"
-    """Whose direct messages are heard: `off`, `owner` or `everyone`."""
-    own_dm_rules: set[str] = field(default_factory=set)
-    """Platforms that decide by themselves whose direct messages they hand on."""
+    dms: dict[str, str] = field(default_factory=dict)
+    """Platform → whose direct messages are heard there: `off`, `owner` or `everyone`; the owner's where it is none."""
     limits: ReplyLimits | None = None
     """Who is heard and not answered; None: nobody."""
     bots: frozenset[str] = frozenset()
@@ -53,9 +51,8 @@ class Admission:
         if message.platform in LOCAL_PLATFORMS:
             return True
         if message.is_dm:
-            if message.platform in self.own_dm_rules:
-                return True
-            return self.dms == "everyone" or (self.dms == "owner" and self.owner.is_owner(message.author))
+            whose = self.dms.get(message.platform, "owner")
+            return whose == "everyone" or (whose == "owner" and self.owner.is_owner(message.author))
         kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
         channels = (message.channel_id, message.parent_channel_id)
         return any(each is not None and self.subscriptions.get(channel_id=each, kind=kind) for each in channels)

@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.toml import format_rows, read_rows, write_text
 from familiar_connect.errors import FamiliarError
 from familiar_connect.history.store import HistoryStore
@@ -119,15 +120,21 @@ class IgnoreList:
 
 
 def find_author(
-    words: str, ignored: IgnoreList, *, familiar_id: str, history: HistoryStore, store: MemoryStore
+    words: str,
+    ignored: IgnoreList,
+    *,
+    familiar_id: str,
+    history: HistoryStore,
+    store: MemoryStore,
+    platform: str = EXAMPLE_PLATFORM,
 ) -> Author:
-    """Who is meant by a mention of Discord's, platform:id or a name; raises where that is nobody or several people.
+    """Who is meant by a mention on *platform*, platform:id or a name; raises where that is nobody or several people.
 
     Somebody on the list is found by the name they have there, too.
     """
     words = words.strip()
     mention = _MENTION.fullmatch(words)
-    meant = f"discord:{mention[1]}" if mention else words.removeprefix("@")
+    meant = f"{platform}:{mention[1]}" if mention else words.removeprefix("@")
     listed = [one for one in ignored.all() if meant == one.key or meant.casefold() == one.name.casefold()]
     if len(listed) == 1:
         return Author(listed[0].platform, listed[0].user_id, listed[0].name or None, listed[0].name or None)

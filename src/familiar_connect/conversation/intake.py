@@ -132,9 +132,9 @@ class Intake:
                 await off_loop(self._pending_speech.remove, speech)
             return result
 
-    def hear_every_dm_of(self, platform: str) -> None:
-        """Take in every direct message that *platform* hands on: it decides by itself whose those are."""
-        self._admission.own_dm_rules.add(platform)
+    def hear_dms_of(self, platform: str, whose: str) -> None:
+        """Take in those direct messages on *platform*: of nobody (`off`), of the `owner` or of `everyone`."""
+        self._admission.dms[platform] = whose
 
     async def keep_speech(self, key: str, message: InboundMessage, place: Place) -> None:
         """Write down what was said aloud before it is received, so that a crash does not lose it: under *key*.
@@ -181,7 +181,7 @@ class Intake:
             return IntakeResult.private
         if not self._admission.is_subscribed(message):
             if _is_for_us(message):
-                why = "`dms` under [discord] says whose direct messages are answered"
+                why = f"`dms` under [{message.platform}] says whose direct messages are answered"
                 why = why if message.is_dm else "nobody asked it to listen here; /subscribe-text does"
                 logger.info("stays silent", extra={"channel_id": message.channel_id, "why": why})
             return IntakeResult.not_subscribed

@@ -5,14 +5,15 @@ Channels have the names that the platform has for them; the numbers that everyth
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.chat.message_parts import ReferencedMessage
 from familiar_connect.chat.place import Place
@@ -20,10 +21,13 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.errors import ConfigError, DeliveryError
+from familiar_connect.errors import ConfigError
+from familiar_connect.extensions.hosts.command_host import CommandHost
+from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.history.channel_keys import is_large_number
+from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author, ChannelKey
 from familiar_connect.slash.command import SlashContext, SlashPlace
 from familiar_connect.slash.registry import find_command, is_offered_at, run_command
@@ -31,8 +35,13 @@ from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
 
+if TYPE_CHECKING:  # a platform without voice channels loads nothing of them
+    from familiar_connect.extensions.hosts.call_host import CallHost, OpenSpeech
+
 logger = logging.getLogger(__name__)
 
+JOIN_S = 60.0
+"""How long a reminder that is due waits for its channel to be joined before it is tried again later."""
 FindChannel = Callable[[str], Awaitable[Place | None]]
 """The channel of that name as a place; None while it cannot be reached."""
 
@@ -60,13 +69,19 @@ class PlatformHost:
         *,
         keep: Callable[[str, str], None] = lambda name, value: None,
         keeps_numbers: bool = False,
+        open_speech: OpenSpeech | None = None,
     ) -> None:
+        self._open_speech = open_speech
         self._familiar = familiar
         self._tell = tell
         self._keep = keep
         self._keeps_numbers = keeps_numbers
         self._background = BackgroundTasks(platform)
-        familiar.intake.hear_every_dm_of(platform)
+        self._joined = asyncio.Event()
+        """Set when the next channel is joined, and another one from then on."""
+        # One whose section does not say it decides by itself whose it hands on.
+        familiar.intake.hear_dms_of(platform, getattr(part.settings, "dms", "everyone"))
+        self._servers = ServerHost(familiar, platform)
         self.platform = platform
         self.settings: Any = part.settings
         """The part's settings dataclass, filled."""
@@ -156,8 +171,7 @@ class PlatformHost:
 
     async def recent(self, channel: str, limit: int) -> Sequence[InboundMessage]:
         """What was last said in a channel, for networks that cannot be asked; what `Place.recent` may give."""
-        store, number = self._familiar.history_store, await self._number(channel)
-        return await StoredMessages(store, self._familiar.id, number, platform=self.platform).recent(limit)
+        return await self._servers.recent(await self._number(channel), limit)
 
     @staticmethod
     def scene(
@@ -194,43 +208,85 @@ class PlatformHost:
         number = await self._number(channel)
         if not is_dm:
             await off_loop(self._subscribe, number)
+        self._joined.set()
+        self._joined = asyncio.Event()
         leftovers = self._familiar.history_store.outbox.channels_with_leftovers
         if number in await off_loop(leftovers, self._familiar.id):
-            self._background.start(self._finish(number, place, is_dm=is_dm), name=f"leftovers {channel}")
+            finishing = self._servers.finish_replies(number, place, is_dm=is_dm)
+            self._background.start(finishing, name=f"leftovers {channel}")
 
     async def waiting_channels(self) -> Sequence[str]:
         """Channels in which an earlier run left somebody waiting; `join` answers them, once each can be reached."""
         return await off_loop(self._waiting_channels)
 
-    async def _finish(self, number: int, place: Place, *, is_dm: bool) -> None:
-        """Say what a crash kept from being said, and answer who is still waiting."""
-        familiar = self._familiar
-        try:
-            await familiar.reply_path.outbox.recover(number, place)
-        except DeliveryError as error:  # left for the next start; who waits for it is not answered twice
-            logger.warning("a reply could not be finished", extra={"channel_id": number, "reason": str(error)})
-            return
-        now = familiar.clock.now()
-        within_s = familiar.reply_path.outbox.fresh_s
-        await familiar.intake.answer_owed(number, place, within_s=within_s, now=now, is_dm=is_dm)
-
     @contextmanager
-    def connect(self, find_channel: FindChannel, *, is_owner: Callable[[Author], bool] | None = None) -> Iterator[None]:
-        """Let the familiar speak in this platform's channels, and know its owner there, while this is open."""
+    def connect(
+        self,
+        find_channel: FindChannel,
+        *,
+        is_owner: Callable[[Author], bool] | None = None,
+        tell_owner: Callable[[str], Awaitable[None]] | None = None,
+    ) -> Iterator[None]:
+        """Let the familiar speak in this platform's channels, and know its owner there, while this is open.
+
+        It speaks there when a reminder is due, and when its owner has it say something from elsewhere. *tell_owner*
+        brings the owner what the familiar has to say to them, where the network can.
+        """
 
         async def find(number: int) -> Place | None:
-            key = await off_loop(self._familiar.history_store.channel_keys.key_of, number)
-            return await find_channel(key.id) if key is not None and key.platform == self.platform else None
+            name = await self._name(number)
+            return await find_channel(name) if name is not None else None
+
+        async def find_reminded(reminder: StoredReminder) -> Place | None:
+            """A room is entered after the platform has connected: that is waited for."""
+            with suppress(TimeoutError):
+                async with asyncio.timeout(JOIN_S):
+                    while True:
+                        joined = self._joined
+                        if (place := await find(reminder.channel_id)) is not None:
+                            return place
+                        await joined.wait()
+            return None
 
         def is_our_owner(author: Author) -> bool:
             """Ids of another platform say nothing here: somebody there may be called as the owner is here."""
             return is_owner is not None and author.platform == self.platform and is_owner(author)
 
         with (
+            self._familiar.owner.connect(is_owner=is_our_owner, tell=tell_owner),
+            self._familiar.reply_path.reminders.connect(self.platform, place_at=find_reminded),
             self._familiar.live_places.connect(self.platform, find),
-            self._familiar.owner.connect(is_owner=is_our_owner),
         ):
             yield
+
+    # What only some networks have
+
+    @property
+    def servers(self) -> ServerHost:
+        """Whole messages, subscriptions and rules of who reads what, for a part that says `keeps_numbers`."""
+        if not self._keeps_numbers:
+            raise RuntimeError("channels are numbers only for a part that says `keeps_numbers=True`")
+        return self._servers
+
+    @property
+    def commands(self) -> CommandHost:
+        """The slash commands, where the network offers commands in a way of its own."""
+        return CommandHost(self._familiar)
+
+    @property
+    def calls(self) -> CallHost:
+        """Voice channels."""
+        from familiar_connect.extensions.hosts.call_host import CallHost
+
+        return CallHost(self._familiar, self._open_speech)
+
+    def picture_of(self, persona: str) -> str:
+        """Where the picture of a further persona is on the web; empty: it has none."""
+        return next((each.picture for each in self._familiar.config.alters if each.name == persona), "")
+
+    def allow_files_of(self, url: str | None) -> AbstractContextManager[None]:
+        """Let files of the network be fetched while this is open, though *url* is on this machine."""
+        return self._familiar.own_origins.allow(url)
 
     async def use_command(
         self,
@@ -257,7 +313,7 @@ class PlatformHost:
             author=author,
             is_operator=is_operator or self._familiar.owner.is_owner(author),
             may_manage=may_manage,
-            may_control=may_manage,
+            may_control=may_manage or getattr(self.settings, "controls", None) == "everyone",
             controls_section=self.platform if hasattr(self.settings, "controls") else None,
             words=words.strip(),
             answers_at=place,
@@ -269,6 +325,14 @@ class PlatformHost:
     def is_ignored(self, author: Author) -> bool:
         """Whether the owner wants nothing of this person answered."""
         return self._familiar.stores.ignored.is_ignored(author)
+
+    def is_unheard(self, author: Author) -> bool:
+        """Whether this person wants nothing of theirs heard or kept."""
+        return self._familiar.stores.privacy.is_full(author)
+
+    async def write_to_owner(self, sentence: str) -> None:
+        """Bring the owner something, by whichever platform reaches them first."""
+        await self._familiar.owner.tell(sentence)
 
     def tell_owner(self, sentence: str) -> None:
         """Say something where the program runs, such as what the owner has to mend."""
@@ -303,7 +367,16 @@ class PlatformHost:
         found = map(keys.key_of, sorted(history.outbox.channels_with_leftovers(self._familiar.id)))
         return [key.id for key in found if key is not None and key.platform == self.platform]
 
+    async def _name(self, number: int) -> str | None:
+        """What the platform calls the channel of that number; None: it is none of its own."""
+        if self._keeps_numbers and is_large_number(number):
+            return str(number)
+        key = await off_loop(self._familiar.history_store.channel_keys.key_of, number)
+        return key.id if key is not None and key.platform == self.platform else None
+
     async def _number(self, channel: str) -> int:
+        if self._keeps_numbers and channel.isascii() and channel.isdigit() and is_large_number(int(channel)):
+            return int(channel)
         keys = self._familiar.history_store.channel_keys
         key = ChannelKey(self.platform, channel)
         return await off_loop(partial(keys.number_of, key, keeps_number=self._keeps_numbers))

@@ -22,7 +22,8 @@ from familiar_connect.config.extension_list import (
     find_extensions,
 )
 from familiar_connect.config.settings import keys_of
-from familiar_connect.extensions.parts import Extension, ExtensionPart
+from familiar_connect.errors import SetupError
+from familiar_connect.extensions.parts import Extension, ExtensionPart, PlatformPart
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,19 @@ def load_built_in(names: Sequence[str] = BUILT_IN_PLATFORMS) -> list[LoadedExten
     Platforms, unless told otherwise: of the voices only the one that the settings name is loaded, by `voice`.
     """
     return [_load_one_built_in(each) for each in find_built_in() if each.name in names]
+
+
+def load_one_built_in(name: str) -> LoadedExtension:
+    """The one called *name*, and no other."""
+    return next(_load_one_built_in(each) for each in find_built_in() if each.name == name)
+
+
+def find_platform(name: str) -> PlatformPart:
+    """The platform of the built-in extension called *name*."""
+    extension = load_one_built_in(name).extension if name in BUILT_IN else None
+    if extension is not None and extension.platforms:
+        return extension.platforms[0]
+    raise SetupError(f"{name} is no platform of this program")
 
 
 def find_built_in() -> list[FoundExtension]:

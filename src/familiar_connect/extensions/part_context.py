@@ -18,6 +18,10 @@ class PartContext:
     """The part's settings dataclass, filled from the section named after the extension; None: it has none."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The secrets the part named and the owner has set. It gets no others."""
+    secrets_of_home: frozenset[str] = frozenset()
+    """Those of them that the owner's file holds. The others come from the environment, which others may have set."""
+    secrets_file: Path = Path()
+    """The owner's file, for a sentence that names it."""
     clock: Clock
     folder: Path
     """Where it may keep files, inside the familiar's folder. The part makes it when it first writes."""

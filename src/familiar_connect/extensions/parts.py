@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.imported import ImportedLine, ImportedText
     from familiar_connect.extensions.part_context import PartContext
+    from familiar_connect.extensions.stand_in.demo import DemoPart
+    from familiar_connect.extensions.stand_in.rehearsed import RehearsedServers
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool
@@ -35,12 +37,14 @@ class ExtensionPart:
     """A class of `setting(…)` fields, plain or a dataclass: the keys of the section named after the extension."""
     secrets: tuple[str, ...] = ()
     """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
+    secrets_of_each: tuple[str, ...] = ()
+    """Those of them that a familiar may have for itself: `NAME_WREN` is that of `wren` and comes before `NAME`."""
     required: tuple[str, ...] = ()
     """Settings and secrets without which it does nothing; the sentence on those that are missing is ours."""
     library: str = ""
     """A module that an extra brings and that it cannot do without."""
-    hosts: tuple[str, ...] = ()
-    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org."""
+    hosts: tuple[str, ...] | Callable[[PartContext], tuple[str, ...]] = ()
+    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org; or what finds it out."""
     why_not_set_up: Callable[[PartContext], str | None] | None = None
     """One sentence on what the owner has still to do; None: nothing."""
     check: Callable[[PartContext], str | None] | None = None
@@ -52,6 +56,29 @@ class ExtensionPart:
     def __post_init__(self) -> None:
         if self.settings is not None and not is_dataclass(self.settings):
             dataclass(frozen=True)(self.settings)  # here, where the part is used: every start declares settings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that `familiar doctor` looked at: how it stands, and one sentence with what to do about it."""
+
+    state: Literal["ok", "warn", "bad"]
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformQuestion:
+    """What a platform is told when `familiar doctor` has it ask the network itself."""
+
+    part: PartContext
+    channels: Sequence[int] = ()
+    """Where the familiar is to listen on servers, for a platform that keeps the network's numbers."""
+    voice_channels: Sequence[int] = ()
+    """Where it is to talk."""
+    has_alters: bool = False
+    """Whether the familiar has further personas, which post under names of their own."""
+    speech_libraries: Sequence[str] = ()
+    """Modules that hearing and speaking take, as the owner's settings have it."""
 
 
 PostLine = Callable[[str], Awaitable[None]]
@@ -76,8 +103,17 @@ class PlatformPart(ExtensionPart):
     create: Callable[[PlatformHost], ExtensionPlatform]
     keeps_numbers: bool = False
     """Its channels are whole numbers, and `channels/NUMBER.toml` is named after the network's own."""
+    ask_network: Callable[[PlatformQuestion], Awaitable[Sequence[Finding]]] | None = None
+    """For `familiar doctor`, unless it is to ask nobody: what the network says of the set-up. What is raised as
+    `SetupError` or `DeliveryError` is told as what is wrong."""
+    writes_to_owner: bool = False
+    """While it runs, it brings the owner what the familiar has to say to them; it is not said where it runs then."""
     rehearse: Callable[[str, PostLine], Place] | None = None
     """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
+    rehearse_servers: Callable[[], RehearsedServers] | None = None
+    """For `familiar rehearse` where channels are on servers, whose roles and members say who reads them."""
+    demo: DemoPart | None = None
+    """For `familiar run --demo-NAME`, where the platform comes with the program; None: it has no demonstration."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,22 +6,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from familiar_connect.chat.place import Place
-from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.host import PlatformHost
-from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
+from familiar_connect.extensions.load import ExtensionFault, LoadedExtension, load_built_in
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
+from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
 
 
 class HostedPlatform:
     """A stranger's platform under the name of its extension. It ends together with what it started."""
 
-    def __init__(self, platform: ExtensionPlatform, host: PlatformHost) -> None:
+    def __init__(self, platform: ExtensionPlatform, host: PlatformHost, *, writes_to_owner: bool = False) -> None:
         self._platform = platform
         self._host = host
         self.id = host.platform
+        self.writes_to_owner = writes_to_owner
 
     @property
     def places(self) -> Sequence[type[Place]]:
@@ -34,6 +36,19 @@ class HostedPlatform:
             await self._host.aclose()
 
 
+def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = lambda sentence: None) -> PlatformHost:
+    """The host of a built-in platform that is started by other hands than the program's: without any secrets."""
+    found = next(each.extension for each in load_built_in() if each.name == name)
+    assert found is not None
+    context = PartContext(
+        settings=getattr(familiar.config.built_in, name),
+        clock=familiar.clock,
+        folder=FamiliarFolder(familiar.root).extension_data(name),
+        familiar_id=familiar.id,
+    )
+    return PlatformHost(familiar, name, context, tell, keeps_numbers=found.platforms[0].keeps_numbers)
+
+
 def create_platforms(
     loaded: Sequence[LoadedExtension], maker: PartMaker, familiar: Familiar, tell: Callable[[str], None]
 ) -> tuple[list[HostedPlatform], dict[str, str]]:
@@ -42,7 +57,7 @@ def create_platforms(
     absent: dict[str, str] = {}
     for extension in (each.extension for each in loaded if each.extension is not None):
         for part in extension.platforms:
-            create = partial(_create, part, extension.name, familiar, tell, maker.secrets)
+            create = partial(_create, part, extension.name, familiar, tell, maker)
             made = maker.make(part, extension, create)
             if made is not None:
                 platforms.append(made)
@@ -56,17 +71,26 @@ def _create(
     name: str,
     familiar: Familiar,
     tell: Callable[[str], None],
-    secrets: Secrets,
+    maker: PartMaker,
     context: PartContext,
 ) -> HostedPlatform:
     def keep(secret: str, value: str) -> None:
         if secret not in part.secrets:
             raise ExtensionFault(f"it may not keep the secret {secret}, which it does not name")
-        secrets.put(secret, value)
+        maker.secrets.put(maker.setup.secret_name(part, secret), value)
 
-    host = PlatformHost(familiar, name, context, tell, keep=keep, keeps_numbers=part.keeps_numbers)
+    home = FamiliarFolder(familiar.root).home.root
+    host = PlatformHost(
+        familiar,
+        name,
+        context,
+        tell,
+        keep=keep,
+        keeps_numbers=part.keeps_numbers,
+        open_speech=partial(open_speech_access, familiar.root, home, familiar.config),
+    )
     made = part.create(host)
     lacking = [each for each in ("places", "run") if not hasattr(made, each)]
     if lacking:
         raise ExtensionFault(f"its platform lacks `{lacking[0]}`")
-    return HostedPlatform(made, host)
+    return HostedPlatform(made, host, writes_to_owner=part.writes_to_owner)

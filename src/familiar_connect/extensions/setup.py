@@ -63,14 +63,21 @@ class PartSetup:
     def context_for(self, part: ExtensionPart, extension: Extension) -> PartContext:
         """What *part* is given: its own settings, the secrets it named, and nothing else of the owner's."""
         folder = FamiliarFolder(self.root)
-        named = {name: self.secrets.get(name) for name in part.secrets}
+        named = {name: self.secrets.get(self.secret_name(part, name)) for name in part.secrets}
+        at_home = {name: self.secrets.get_from_home(self.secret_name(part, name)) for name in part.secrets}
         return PartContext(
             settings=read_part_settings(part, extension, self.config, folder.settings_file),
             secrets={name: value for name, value in named.items() if value is not None},
+            secrets_of_home=frozenset(name for name, value in at_home.items() if value and value == named[name]),
+            secrets_file=folder.home.secrets_file,
             clock=self.clock,
             folder=folder.extension_data(extension.name),
             familiar_id=self.root.name,
         )
+
+    def secret_name(self, part: ExtensionPart, name: str) -> str:
+        """Under which name *part* has its secret *name* for this familiar."""
+        return self.secrets.name_for(self.root.name, name) if name in part.secrets_of_each else name
 
     def why_absent(self, part: ExtensionPart, extension: Extension) -> str | None:
         """Why *part* cannot be made, with what to do about it; None: it can."""

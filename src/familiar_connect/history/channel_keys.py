@@ -1,9 +1,9 @@
 """ChannelKeyRows: the number of each channel that its platform knows by a text.
 
 Everything that is kept by channel goes by a number. A platform whose channels have names is given one for each name,
-once and for good; a number as large as Discord's stays what it is, and so does a small one on a platform that says that
-it keeps them. The numbers given lie above those of chats and below every one of Discord's, so that none is ever meant
-twice.
+once and for good; a network's own number that is large (a snowflake: the milliseconds since some year, and more) stays
+what it is, and so does a small one on a platform that says that it keeps them. The numbers given lie above those of
+chats and below every snowflake that is in use, so that none is ever meant twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Database
 
 FIRST_NUMBER, LAST_NUMBER = 10**16, 2 * 10**16
-"""Discord counts from 2015 on and would have given these in its first weeks, before anybody was there."""
+"""Snowflakes of these sizes were given in a network's first weeks, before anybody was there."""
 MAX_NUMBER = 2**63 - 1
 FIRST_SMALL, LAST_SMALL = 100, 10**12
 """Small numbers that a platform may keep: above those of our own doors and below those of chats."""
@@ -34,6 +34,11 @@ CREATE TABLE IF NOT EXISTS channel_keys (
 """
 _NEXT = f"{FIRST_NUMBER} + COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'channel_keys'), 0) + 1"
 """A row once given is never given again, so neither is its number."""
+
+
+def is_large_number(number: int) -> bool:
+    """Whether a network's own number is so large that it stays what it is, because none is given there."""
+    return LAST_NUMBER <= number <= MAX_NUMBER
 
 
 class ChannelKeyRows:
@@ -78,7 +83,7 @@ class ChannelKeyRows:
 
     def _insert(self, connection: sqlite3.Connection, key: ChannelKey, *, keeps_number: bool) -> None:
         own = int(key.id) if key.id.isascii() and key.id.isdigit() and not key.id.startswith("0") else 0
-        is_large = LAST_NUMBER <= own <= MAX_NUMBER
+        is_large = is_large_number(own)
         is_kept = keeps_number and FIRST_SMALL <= own < LAST_SMALL and not self._is_used_elsewhere(own, key.platform)
         is_free = (is_large or is_kept) and self.key_of(own) is None
         connection.execute(

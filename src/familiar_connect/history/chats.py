@@ -29,7 +29,7 @@ FIRST_CHAT = "main"
 MAX_NAME_CHARS = 64
 MAX_CHATS = 10_000
 LOWEST_OWN_ID, HIGHEST_OWN_ID = 10**12, 10**16
-"""Channel ids of chats are milliseconds since 1970: above what platforms keep and below every Discord id."""
+"""Channel ids of chats are milliseconds since 1970: above what platforms keep and below every snowflake."""
 
 NEVER = 0.0
 _LAST_SAID_HERE = (

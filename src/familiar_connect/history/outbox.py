@@ -21,7 +21,7 @@ from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, Row, storable_all
 
 NONCE_CHARS = 25
-"""The longest nonce Discord takes."""
+"""The longest nonce that a network of ours takes."""
 KEPT_FOR = timedelta(days=1)
 """How long the id of a recorded message is known, so that it is not taken for another of the same words."""
 OWED_FOR = timedelta(days=30)

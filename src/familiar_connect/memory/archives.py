@@ -1,8 +1,8 @@
 """Archive files: where lines go that a memory file has no more room for, and the pages of its months.
 
-`people/discord-1.archive.md` stands beside `people/discord-1.md`, and `people/discord-1.archive-2.md` follows when
-the first is full; `people/discord-1.month-2026-05.md` looks back at a month. All of them go with the file they stand
-beside. Search reads them like any other file; nothing else puts them into a prompt.
+`people/irc-1.archive.md` stands beside `people/irc-1.md`, and `people/irc-1.archive-2.md` follows when the first is
+full; `people/irc-1.month-2026-05.md` looks back at a month. All of them go with the file they stand beside. Search
+reads them like any other file; nothing else puts them into a prompt.
 """
 
 from __future__ import annotations

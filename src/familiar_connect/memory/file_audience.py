@@ -1,12 +1,12 @@
 """The audience of a memory file as its front matter and its name say it.
 
     ---
-    audience: server:discord:2001
+    audience: server:irc:2001
     ---
 
 Whoever reads a file for a prompt or an index takes these lines off; other keys of the front matter stay. A file
 that stands beside the open one of its person, topic or session has its audience in its name:
-`people/discord-7@dm-discord-7.md`. Nothing here touches a disk.
+`people/irc-7@dm-irc-7.md`. Nothing here touches a disk.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 
 from familiar_connect.errors import ConfigError
+from familiar_connect.rehearsal.platforms import has_servers, name_with_servers
 from familiar_connect.rehearsal.types import EVERYBODY, PlaceSetup, RehearsalPerson
 from familiar_connect.support.json_object import JsonObject
 
@@ -23,9 +24,10 @@ def check_rules(
 ) -> None:
     """Refuse rules where a place can have none, and names that nobody and no role has."""
     given = [key for key in RULE_KEYS if key in part.data]
-    if given and (place.is_dm or place.platform != "discord"):
+    if given and (place.is_dm or not has_servers(place.platform)):
         what = "a direct message" if place.is_dm else f"a place on {place.platform}"
-        raise ConfigError(f"{part.where}: `{given[0]}` means nothing for {what}; take it out, or use a Discord channel")
+        channel = f"a {name_with_servers()} channel"
+        raise ConfigError(f"{part.where}: `{given[0]}` means nothing for {what}; take it out, or use {channel}")
     if given and given != ["roles"] and place.is_thread:
         raise ConfigError(
             f"{part.where}: a thread has no `{given[0]}` of its own; put it at the channel that `parent` names"

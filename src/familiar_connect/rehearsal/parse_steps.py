@@ -14,6 +14,7 @@ from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.errors import ConfigError
 from familiar_connect.identity import Author
 from familiar_connect.rehearsal.parse_rules import check_names
+from familiar_connect.rehearsal.platforms import TERMINAL, has_servers, name_with_servers
 from familiar_connect.rehearsal.types import (
     OWNER,
     Action,
@@ -127,7 +128,7 @@ class StepParser:
     def _speaker(self, part: JsonObject, place: str) -> str:
         """Who writes in *place*; nobody but its members writes in a direct message."""
         person, setup = self._person(part), self._places[place]
-        if setup.is_dm and setup.platform != "terminal" and person not in setup.members:
+        if setup.is_dm and setup.platform != TERMINAL and person not in setup.members:
             raise ConfigError(
                 f"{part.where}: {person} is no member of the direct message {place}; add them to its `members`"
             )
@@ -137,14 +138,16 @@ class StepParser:
 
     def _proxy(self, part: JsonObject, number: int) -> Action:
         place = self._places[self._place(part)]
-        if place.platform != "discord" or place.is_dm:
-            raise ConfigError(f"{part.where}: `proxy` is only for a Discord channel; {place.key} is none")
+        if place.is_dm or not has_servers(place.platform):
+            raise _only_for(part, "proxy", place)
         return Proxy(say=self._say(part, number), name=part.require_text("proxy"))
 
     def _say(self, part: JsonObject, number: int) -> Say:
         place = self._place(part)
         hook = part.part("webhook")
         text = part.text("say")
+        if hook is not None and not has_servers(self._places[place].platform):
+            raise _only_for(part, "webhook", self._places[place])
         if text is None:
             raise ConfigError(f'{part.where}: `say` must be a text; "" where only a picture is sent')
         return Say(
@@ -254,8 +257,10 @@ class StepParser:
 
     def _rules(self, part: JsonObject, key: str, *, allows: bool) -> Action:
         place = self._places[self._place(part)]
-        if place.is_dm or place.is_thread or place.platform != "discord":
-            raise ConfigError(f"{part.where}: `{key}` is only for a channel of a Discord server; {place.key} is none")
+        if place.is_dm or place.is_thread or not has_servers(place.platform):
+            raise ConfigError(
+                f"{part.where}: `{key}` is only for a channel of a {name_with_servers()} server; {place.key} is none"
+            )
         names = _words(part, key)
         check_names(f"{part.where}: {key}", names, self._people, self._roles)
         return ChangeRules(place=place.key, names=names, allows=allows)
@@ -386,3 +391,8 @@ def _pattern(part: JsonObject) -> str | None:
     except (re.error, RecursionError, OverflowError) as error:
         raise ConfigError(f"{part.where}: `said_matches` is no regular expression ({error})") from None
     return pattern
+
+
+def _only_for(part: JsonObject, key: str, place: PlaceSetup) -> ConfigError:
+    """What to raise where a step means something only where webhooks speak."""
+    return ConfigError(f"{part.where}: `{key}` is only for a {name_with_servers()} channel; {place.key} is none")

@@ -8,37 +8,34 @@ from dataclasses import replace
 from familiar_connect.chat.place import Place, PlaceFeatures, ReplyTarget, TextMarks
 from familiar_connect.chat.scene import ChannelContext, ChannelRef, Member, Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.load import load_built_in
+from familiar_connect.extensions.load import find_platform
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.extensions.discord.channel_readers import ChannelReaders
-from familiar_connect.extensions.discord.marks import DiscordMarks
 from familiar_connect.rehearsal.models import TURN
+from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.types import OWNER, PlaceSetup
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import printable
 
-LIMITS = {"discord": 2000, "terminal": 100_000}
-"""Characters of one message."""
+MESSAGE_LIMIT = 100_000
+"""Characters of one message, at the terminal."""
 MAX_SPEAKERS = 30
 
 
 class RehearsalPlace(Place):
-    """One place as the familiar meets it."""
+    """One place as the familiar meets it; such as the terminal is, which shows what it is given."""
 
-    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
-        self._readers = readers
+    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar) -> None:
         self._world = world
         self._setup = setup
         self._familiar = familiar
 
     @property
     def features(self) -> PlaceFeatures:
-        return PlaceFeatures(limit=LIMITS[self._setup.platform])
+        return PlaceFeatures(limit=MESSAGE_LIMIT)
 
     async def why_not_writable(self) -> str | None:
         """Never closed. It is asked as a reply begins, so that all that follows is known to belong to that reply."""
@@ -77,7 +74,8 @@ class RehearsalPlace(Place):
         )
         speakers = tuple(spoke)
         here = self.channel_context
-        if self._setup.is_dm or self._setup.platform != "discord":
+        network = self._world.network_of(self._setup.key)
+        if self._setup.is_dm or network is None:
             return await self._small_scene(here, speakers)
         scene = Scene(
             server_name=self._setup.server_name,
@@ -93,8 +91,7 @@ class RehearsalPlace(Place):
         )
         if self._setup.server_id is None:
             return replace(scene, is_hidden=False)
-        view = self._world.view
-        return await self._readers.look(scene, view.channel(self._setup.key), view)
+        return await network.look(scene, self._setup.channel_id)
 
     async def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
         """The scene of a direct message, or of a platform that shows little."""
@@ -107,11 +104,12 @@ class RehearsalPlace(Place):
             own_name=self._me.label,
         )
         people = world.members_of(key)
-        if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
+        if not self._setup.is_dm or self._setup.platform == TERMINAL or not people:
             return scene
-        channel = world.view.people_of(key, people)
-        seen = await self._readers.look(replace(scene, is_dm=True), channel, world.view)
-        return replace(seen, reader_keys=frozenset(world.author(person, key).canonical_key for person in people))
+        scene, network = replace(scene, is_dm=True), world.network_of(key)
+        if network is not None:
+            scene = await network.look(scene, self._setup.channel_id, [world.servers.person(each) for each in people])
+        return replace(scene, reader_keys=frozenset(world.author(person, key).canonical_key for person in people))
 
     async def _plain_scene(self) -> Scene:
         """What the platform itself says of every place."""
@@ -120,7 +118,7 @@ class RehearsalPlace(Place):
     @property
     def channel_context(self) -> ChannelContext:
         setup = self._setup
-        if setup.is_dm and setup.platform == "discord":
+        if setup.is_dm and self._world.network_of(setup.key) is not None:
             listeners = self._listeners()
             return ChannelContext(listeners[0].label if listeners else setup.name, setup.kind)
         parent = self._world.rehearsal.places.get(setup.parent or "")
@@ -147,30 +145,12 @@ class RehearsalPlace(Place):
         )
 
 
-class DiscordRehearsalPlace(RehearsalPlace):
-    """A channel of Discord: mentions are spelt as Discord spells them, and a reply may be aimed at a message."""
-
-    @property
-    def features(self) -> PlaceFeatures:
-        return replace(super().features, posts_answers=True)
-
-    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
-        return DiscordMarks(users, ())
-
-    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
-        await self.send(text)
-        return None
-
-    def _as_posted(self, text: str) -> str:
-        return text
-
-
 class BuiltInRehearsalPlace(RehearsalPlace):
     """A place of a platform that comes as an extension: its own place posts, and what it posts is shown here."""
 
-    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders) -> None:
-        super().__init__(world, setup, familiar, readers)
-        self._place = _wing_place(setup, super().send)
+    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar) -> None:
+        super().__init__(world, setup, familiar)
+        self._place = _place_of(setup, super().send)
 
     @property
     def features(self) -> PlaceFeatures:
@@ -194,19 +174,14 @@ class BuiltInRehearsalPlace(RehearsalPlace):
         return await self._place.scene()
 
 
-def _wing_place(setup: PlaceSetup, post: Callable[[str], Awaitable[None]]) -> Place:
-    built_in = next((each.extension for each in load_built_in() if each.name == setup.platform), None)
-    rehearse = (
-        next((part.rehearse for part in built_in.platforms if part.rehearse), None) if built_in is not None else None
-    )
+def _place_of(setup: PlaceSetup, post: Callable[[str], Awaitable[None]]) -> Place:
+    rehearse = find_platform(setup.platform).rehearse
     if rehearse is None:
         raise SetupError(f"{setup.platform} cannot be rehearsed")
     return rehearse(setup.name, post)
 
 
-def rehearsal_place(
-    world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar, readers: ChannelReaders
-) -> RehearsalPlace:
+def rehearsal_place(world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar) -> RehearsalPlace:
     """The place *setup* as its platform shows it."""
-    kinds = {"discord": DiscordRehearsalPlace, **dict.fromkeys(BUILT_IN_PLATFORMS, BuiltInRehearsalPlace)}
-    return kinds.get(setup.platform, RehearsalPlace)(world, setup, familiar, readers)
+    kind = RehearsalPlace if setup.platform == TERMINAL else BuiltInRehearsalPlace
+    return kind(world, setup, familiar)

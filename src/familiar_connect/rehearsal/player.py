@@ -27,12 +27,12 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.rehearsal.added import create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall
 from familiar_connect.rehearsal.owner_files import change_file
 from familiar_connect.rehearsal.place import RehearsalPlace, rehearsal_place
+from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.types import (
     OWNER,
     Change,
@@ -120,7 +120,6 @@ class Player:
         self._owner_home = owner_home
         self._rng = random.Random(seed)
         self._familiar: Familiar | None = None
-        self._readers: tuple[Familiar, ChannelReaders] | None = None
         self._ends = ExitStack()
         """What ends with the familiar that is open."""
         self._seen_traces: set[str] = set()
@@ -162,7 +161,7 @@ class Player:
         config = await off_loop(load_allowed_config, folder.settings_file, consent, defaults_path=self._profile)
         familiar = Familiar.from_config(
             self._root,
-            replace(config, discord=replace(config.discord, dms="everyone")),
+            config,
             llm_clients=dict(self._models),
             defaults_path=self._profile,
             clock=self._world.clock,
@@ -172,7 +171,9 @@ class Player:
             added=await off_loop(create_added, self._owner_home, self._root, config, self._world.clock),
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
-        for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
+        self._world.connect(familiar)
+        for platform in self._rehearsal.platforms:
+            familiar.intake.hear_dms_of(platform, "everyone")
             place_at = partial(self._reminder_place, familiar)
             self._ends.enter_context(familiar.reply_path.reminders.connect(platform, place_at=place_at))
         await familiar.start(keep_index=False)
@@ -185,13 +186,7 @@ class Player:
         if setup is None:
             return None
         PLACE.set(setup.key)
-        return rehearsal_place(self._world, setup, familiar, self._readers_for(familiar))
-
-    def _readers_for(self, familiar: Familiar) -> ChannelReaders:
-        """Who can read what, as this run of the familiar knows it."""
-        if self._readers is None or self._readers[0] is not familiar:
-            self._readers = familiar, ChannelReaders(familiar.history_store, familiar.id)
-        return self._readers[1]
+        return rehearsal_place(self._world, setup, familiar)
 
     def _is_owner(self, author: Author) -> bool:
         return author.user_id == self._rehearsal.people[OWNER].user_id
@@ -291,7 +286,7 @@ class Player:
                 result.failed += await self._check(action.expectation)
 
     async def _say(self, say: Say, step: Step) -> str:
-        message = self._world.message_of(say, step.at, webhooks=self.familiar.config.discord.webhooks)
+        message = self._world.message_of(say, step.at)
         with self._about(say.place):
             heard = await self.familiar.intake.receive(message, self.place(say.place))
         return heard.value
@@ -317,28 +312,19 @@ class Player:
             case ChangeVisibility():
                 world.change_visibility(action.place, hides=action.hides, members=action.members)
             case ChangeRules():
-                change = world.servers.allow if action.allows else world.servers.deny
-                change(action.place, action.names)
+                world.change_rules(action.place, action.names, allows=action.allows)
             case ChangeRoles():
-                world.servers.set_roles(action.roles)
+                world.change_roles(action.roles)
             case Kick():
-                ids = world.servers_of(action.person) if action.server_id is None else {action.server_id}
-                for server_id in ids:
-                    world.servers.leave(server_id, action.person)
+                world.kick(action.person, action.server_id)
         if not isinstance(action, ChangeFile):
             await self._tell_changes()
 
     async def _tell_changes(self) -> None:
-        """Say what is different on the servers, as a platform's events would."""
-        world, readers = self._world, self._readers_for(self.familiar)
-        world.view.refresh(world.clock.now())
-        hooks = readers.hooks(lambda server_id: None)
-        for guild in world.view.guilds:
-            hooks["GUILD_ROLE_UPDATE"]({"guild_id": guild.id})
-            hooks["GUILD_MEMBERS_CHUNK"]({"guild_id": guild.id})
+        """Say which places are hidden now, as a platform does."""
         for key, setup in self._rehearsal.places.items():
-            if world.is_hidden(key):
-                rules = readers.fingerprint_of(world.view.channel(key))
+            rules = self._world.rules_of(key)
+            if rules is not None:
                 await self.familiar.intake.on_channel_hidden(
                     setup.channel_id, platform=setup.platform, guild_id=setup.server_id, rules=rules
                 )
@@ -353,9 +339,7 @@ class Player:
             PLACE.reset(before)
 
     def place(self, key: str) -> RehearsalPlace:
-        return rehearsal_place(
-            self._world, self._rehearsal.places[key], self.familiar, self._readers_for(self.familiar)
-        )
+        return rehearsal_place(self._world, self._rehearsal.places[key], self.familiar)
 
     async def _hear(self, action: Hear) -> None:
         """A message of a conversation file: stored, and answered only where it is the last."""
@@ -406,7 +390,8 @@ class Player:
         assert command is not None
         is_owner = action.person == OWNER
         here = self.place(action.place)
-        server = setup.server_id if setup.platform == "discord" and not setup.is_dm else None
+        server = None if setup.is_dm else self._world.server_of(action.place)
+        controls = getattr(getattr(self.familiar.config.built_in, setup.platform, None), "controls", None)
         with self._about(action.place):
             shown = SlashPlace(channel=here.channel_context, guild_id=server, scene=await here.scene())
             reply = await run_command(
@@ -417,10 +402,10 @@ class Player:
                     is_operator=is_owner,
                     words=action.words,
                     may_manage=is_owner,
-                    may_control=setup.is_dm or self.familiar.config.discord.controls == "everyone",
-                    controls_section="discord",
+                    may_control=setup.is_dm or controls == "everyone",
+                    controls_section=setup.platform if controls is not None else None,
                     answers_at=here,
-                    place=None if setup.platform == "terminal" else shown,
+                    place=None if setup.platform == TERMINAL else shown,
                 ),
                 self.familiar,
             )

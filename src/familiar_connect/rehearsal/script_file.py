@@ -15,11 +15,12 @@ from pathlib import Path
 
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, Transcript, parse_transcript
-from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.errors import ConfigError
 from familiar_connect.rehearsal.parse_rules import check_rules, list_roles
 from familiar_connect.rehearsal.parse_steps import StepParser
+from familiar_connect.rehearsal.platforms import PLATFORMS, TERMINAL, has_servers
 from familiar_connect.rehearsal.types import (
     OWNER,
     FamiliarSetup,
@@ -38,7 +39,6 @@ MAX_STEPS = 10_000
 FIRST_PERSON, FIRST_SERVER, FIRST_PLACE = 1001, 2001, 3001
 """Where ids that the file does not give begin to be counted."""
 BETWEEN_STEPS = timedelta(minutes=1)
-PLATFORMS = ("discord", *BUILT_IN_PLATFORMS, "terminal")
 CONVERSATION_PLACE = "here"
 
 _TOP_KEYS = ("familiar", "people", "places", "models", "steps")
@@ -129,13 +129,14 @@ def _places(top: JsonObject, people: dict[str, RehearsalPerson]) -> dict[str, Pl
 def _place(
     key: str, part: JsonObject, channel_id: int, people: dict[str, RehearsalPerson], servers: dict[str, int]
 ) -> PlaceSetup:
-    platform = part.one_of("platform", {name: name for name in PLATFORMS}, "discord")
-    at_home = platform == "terminal"
+    platform = part.one_of("platform", {name: name for name in PLATFORMS}, EXAMPLE_PLATFORM)
+    at_home = platform == TERMINAL
     kind = part.one_of(
         "kind", {kind.value: kind for kind in ChannelKind}, ChannelKind.dm if at_home else ChannelKind.text
     )
     is_dm = kind in (ChannelKind.dm, ChannelKind.group_dm)
-    server = None if is_dm or platform in BUILT_IN_PLATFORMS else part.text("server") or "Server"
+    is_on_server = not is_dm and (at_home or has_servers(platform))
+    server = part.text("server") or "Server" if is_on_server else None
     hidden = part.flag("hidden")
     members = part.texts("members")
     for member in members:

@@ -1,29 +1,19 @@
 """RehearsalServers: who is on each server of a rehearsal, with which roles, and which of its places they can read.
 
-The rules are written as Discord has them and worked out by the same functions as on Discord.
+Who can read what follows from that by the rules of the platform, which its extension knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from familiar_connect.chat.scene import ChannelKind
-from familiar_connect.extensions.discord.permissions import (
-    CONNECT,
-    VIEW_CHANNEL,
-    ChannelOverwrite,
-    MemberIndex,
-    ReadRules,
-    ServerMember,
-    members_in,
-    read_rules,
-)
+from familiar_connect.extensions.stand_in.rehearsed import RehearsedChannel, RehearsedPerson, RehearsedServer
 from familiar_connect.rehearsal.types import EVERYBODY, PlaceSetup, Rehearsal
 
 FIRST_ROLE, FIRST_UNNUMBERED = 10**18 + 1, 2 * 10**18
 """Where the ids of roles, and of people whose own is no number, begin."""
-SPOKEN = (ChannelKind.voice, ChannelKind.stage)
 
 
 @dataclass
@@ -52,13 +42,14 @@ class RehearsalServers:
         self.roles = {key: set(person.roles) for key, person in rehearsal.people.items()}
         """The roles of each person, on every server they are on."""
         self.on_server = {each.server_id: set(rehearsal.people) for each in self._places.values() if each.server_id}
+        self._joined: dict[tuple[int, str], datetime] = {}
         self.rules = {key: _first_rules(place) for key, place in self._places.items()}
         for place in self._places.values():
             for role, people in place.roles.items():
                 for person in people:
                     self.roles[person].add(role)
         for role in sorted({role for held in self.roles.values() for role in held} | self._named_roles()):
-            self.role_id(role)
+            self._role_id(role)
         for place in self._places.values():
             if place.server_id is not None and not place.is_hidden and not place.is_thread:
                 self.on_server[place.server_id] &= set(place.members)
@@ -104,76 +95,59 @@ class RehearsalServers:
     def open(self, place: str) -> None:
         self.rules[place] = PlaceRules()
 
-    # Who can read
+    # What the platform is told
 
-    def read_rules(self, place: str) -> ReadRules:
-        """The rules of a place as Discord would have them; a thread has those of its channel."""
-        setup = self._places[place]
-        channel = self._channel_of(setup)
-        rules = self.rules[channel.key]
-        server_id = setup.server_id or 0
-        everyone = [ChannelOverwrite(server_id, 0, VIEW_CHANNEL)] if rules.is_hidden and not channel.is_thread else []
-        found = self.overwrites(channel.key) if not channel.is_thread else []
-        return read_rules(
-            guild_id=server_id,
-            owner_id=0,
-            roles=[(server_id, VIEW_CHANNEL | CONNECT), *((each, 0) for each in self._role_ids.values())],
-            role_overwrites=[*everyone, *(each for each, is_member in found if not is_member)],
-            member_overwrites=[each for each, is_member in found if is_member],
-            is_voice=channel.kind in SPOKEN,
-            is_private_thread=setup.is_thread and self.rules[place].is_hidden,
-            is_age_restricted=channel.is_age_restricted,
+    def describe(self, platform: str, now: datetime) -> list[RehearsedServer]:
+        """The servers of *platform* as they are; whoever is new on one came *now*."""
+        places = [place for place in self._places.values() if place.platform == platform and not place.is_dm]
+        ids = list(dict.fromkeys(place.server_id for place in places if place.server_id is not None))
+        members = {server_id: tuple(self._members(server_id, now)) for server_id in ids}
+        channels = {
+            server_id: tuple(self._channel(place) for place in places if place.server_id == server_id)
+            for server_id in ids
+        }
+        roles = tuple(self._role_ids.values())  # after all that names one was looked at
+        return [RehearsedServer(id=each, members=members[each], roles=roles, channels=channels[each]) for each in ids]
+
+    def _members(self, server_id: int, now: datetime) -> Iterator[RehearsedPerson]:
+        here = self.on_server[server_id]
+        for person in self._people:
+            if person in here:
+                yield self.person(person, self._joined.setdefault((server_id, person), now))
+            else:
+                self._joined.pop((server_id, person), None)
+
+    def person(self, key: str, joined_at: datetime | None = None) -> RehearsedPerson:
+        """Somebody as their platform knows them."""
+        about = self._people[key]
+        roles = tuple(self._role_id(role) for role in sorted(self.roles[key]))
+        return RehearsedPerson(
+            id=self._numbers[key], name=about.name, username=about.username, roles=roles, joined_at=joined_at
         )
 
-    def overwrites(self, place: str) -> list[tuple[ChannelOverwrite, bool]]:
-        """What the place allows and denies roles and people, and whether each is a person's."""
-        return [
-            (
-                ChannelOverwrite(
-                    self._numbers[name] if name in self._people else self.role_id(name),
-                    VIEW_CHANNEL * allows,
-                    VIEW_CHANNEL * (not allows),
-                ),
-                name in self._people,
-            )
-            for name, allows in _entries(self.rules[place])
-        ]
-
-    def number_of(self, person: str) -> int:
-        """The id of a person as a number, whatever the file calls them."""
-        return self._numbers[person]
-
-    def role_ids(self) -> list[int]:
-        return list(self._role_ids.values())
-
-    def readers(self, place: str) -> list[str]:
-        """Keys of those who can read a place of a server now, in the order of the file."""
-        setup = self._places[place]
-        index = self._index(setup.server_id or 0)
-        in_thread = [self._numbers[name] for name in self.rules[place].allowed if name in self._numbers]
-        found = index.readers(self.read_rules(place), in_thread)
-        return [self._names[member.id] for member in members_in(index.snapshot(), found)]
-
-    def _index(self, server_id: int) -> MemberIndex:
-        return MemberIndex(
-            server_id,
-            [
-                ServerMember(self._numbers[person], tuple(self.role_id(role) for role in sorted(self.roles[person])))
-                for person in self._people
-                if person in self.on_server[server_id]
-            ],
+    def _channel(self, place: PlaceSetup) -> RehearsedChannel:
+        rules = self.rules[place.key]
+        parent = self._places.get(place.parent or "") if place.is_thread else None
+        return RehearsedChannel(
+            id=place.channel_id,
+            kind=place.kind,
+            parent_id=parent.channel_id if parent is not None else None,
+            is_thread=place.is_thread,
+            is_hidden=rules.is_hidden,
+            is_age_restricted=place.is_age_restricted,
+            allowed=self._ids(rules.allowed),
+            denied=self._ids(rules.denied),
         )
 
-    def _channel_of(self, place: PlaceSetup) -> PlaceSetup:
-        """The channel that a thread is in, where the file has it; else the place itself."""
-        return self._places.get(place.parent or "", place) if place.is_thread else place
+    def _ids(self, names: Iterable[str]) -> tuple[int, ...]:
+        return tuple(self._numbers[each] if each in self._people else self._role_id(each) for each in sorted(names))
 
-    def role_id(self, name: str) -> int:
+    def name_of(self, number: int) -> str:
+        """The key of the person with that id."""
+        return self._names[number]
+
+    def _role_id(self, name: str) -> int:
         return self._role_ids.setdefault(name, FIRST_ROLE + len(self._role_ids))
-
-
-def _entries(rules: PlaceRules) -> list[tuple[str, bool]]:
-    return [*((name, True) for name in sorted(rules.allowed)), *((name, False) for name in sorted(rules.denied))]
 
 
 def _first_rules(place: PlaceSetup) -> PlaceRules:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from familiar_connect.chat.message_parts import Attachment, ForwardedMessage, Sticker
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.identity import Author, PrivacyLevel
 
 OWNER = "owner"
@@ -57,7 +58,7 @@ class PlaceSetup:
     channel_id: int
     name: str
     kind: ChannelKind = ChannelKind.text
-    platform: str = "discord"
+    platform: str = EXAMPLE_PLATFORM
     server_id: int | None = None
     server_name: str | None = None
     parent: str | None = None
@@ -295,6 +296,11 @@ class Rehearsal:
     steps: tuple[Step, ...]
     levels: tuple[tuple[Author, PrivacyLevel], ...] = ()
     """What people allow to be kept of them, where the file says so."""
+
+    @property
+    def platforms(self) -> list[str]:
+        """Those that its places are on."""
+        return sorted({place.platform for place in self.places.values()})
 
     @property
     def begins_at(self) -> datetime:

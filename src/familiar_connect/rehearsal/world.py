@@ -5,25 +5,26 @@ It stands for the platform; one channel of it as the familiar meets it is a `Reh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage, WebhookIdentity
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.extensions.load import find_platform
+from familiar_connect.extensions.platforms import make_host
+from familiar_connect.extensions.stand_in.rehearsed import RehearsedServers
+from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
-from familiar_connect.extensions.discord.inbound import is_webhook_person, webhook_author
-from familiar_connect.rehearsal.discord_view import DiscordView
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
+from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.servers import RehearsalServers
 from familiar_connect.rehearsal.types import LAST, LAST_REPLY, Proxy, Rehearsal, Say
 from familiar_connect.support.clock import Clock
 
 OWN_ID = "900"
 """The familiar's own account, on every platform."""
-PLURALKIT = "466378653216014359"
-"""The application of PluralKit, which says what its members write under names of their own."""
 SPOKEN = (ChannelKind.voice, ChannelKind.stage)
 DECISION_SLOT = "interjection_decision"
 WRITER_SLOT = "memory_writer"
@@ -68,7 +69,8 @@ class RehearsalWorld:
         self.replies: list[Reply] = []
         self.notices: list[Notice] = []
         self.servers = RehearsalServers(rehearsal)
-        self.view = DiscordView(rehearsal, self.servers)
+        self._networks = _create_networks(rehearsal)
+        """Of each platform that has servers, what says who can read them."""
         self._members = {key: list(place.members) for key, place in rehearsal.places.items()}
         """Who reads the places that belong to no server."""
         self._messages: dict[str, list[InboundMessage]] = {key: [] for key in rehearsal.places}
@@ -76,20 +78,49 @@ class RehearsalWorld:
         self._decisions: dict[int, list[ModelCall]] = {}
         """Turn → the calls that decided to speak."""
         self._decided_up_to: dict[str, int] = {}
+        self._show(rehearsal.begins_at)
 
     # Who can read what
 
+    def connect(self, familiar: Familiar) -> None:
+        """*familiar* was started: from now on its platforms see the servers for it."""
+        for platform, network in self._networks.items():
+            network.connect(make_host(familiar, platform))
+
+    def _show(self, now: datetime) -> None:
+        """Tell each platform how its servers are."""
+        for platform, network in self._networks.items():
+            network.show(self.servers.describe(platform, now))
+
+    def network_of(self, place: str) -> RehearsedServers | None:
+        """What knows the servers of the platform that a place is on; None: it has none."""
+        return self._networks.get(self.rehearsal.places[place].platform)
+
+    def server_of(self, place: str) -> int | None:
+        """The server that a place is on now, where its platform has any."""
+        setup = self.rehearsal.places[place]
+        return setup.server_id if setup.platform in self._networks else None
+
+    def rules_of(self, place: str) -> str | None:
+        """A mark of the rules that let not everybody on the server read the place; None: it is open to all there."""
+        setup = self.rehearsal.places[place]
+        network = self.network_of(place)
+        return network.rules(setup.channel_id) if network is not None and self._is_on_server(place) else None
+
     def is_hidden(self, place: str) -> bool:
         """Whether the rules of the place, or of the one its thread belongs to, let not everybody on the server in."""
-        return self._is_on_server(place) and not self.servers.read_rules(place).is_open
+        return self.rules_of(place) is not None
 
     def _is_on_server(self, place: str) -> bool:
-        setup = self.rehearsal.places[place]
-        return setup.platform == "discord" and setup.server_id is not None and not setup.is_dm
+        return self.server_of(place) is not None and not self.rehearsal.places[place].is_dm
 
     def members_of(self, place: str) -> list[str]:
         """Keys of those who can read the place now."""
-        return self.servers.readers(place) if self._is_on_server(place) else list(self._members[place])
+        network = self.network_of(place)
+        if network is None or not self._is_on_server(place):
+            return list(self._members[place])
+        found = network.readers(self.rehearsal.places[place].channel_id)
+        return [self.servers.name_of(number) for number in found]
 
     def servers_of(self, person: str) -> set[int]:
         """Servers that *person* is on now."""
@@ -98,9 +129,7 @@ class RehearsalWorld:
     def list_hidden_places(self, person: str) -> set[int]:
         """Channel ids of the hidden places that *person* can read now."""
         places = self.rehearsal.places.items()
-        return {
-            place.channel_id for key, place in places if self.is_hidden(key) and person in self.servers.readers(key)
-        }
+        return {place.channel_id for key, place in places if self.is_hidden(key) and person in self.members_of(key)}
 
     def change_members(self, place: str, person: str, *, joins: bool) -> None:
         """Somebody is let into a hidden place or leaves it; who leaves an open one has left its server."""
@@ -121,8 +150,10 @@ class RehearsalWorld:
             self.servers.allow(place, [person])
         else:
             self.servers.rules[place].allowed.discard(person)
-            if person in self.servers.readers(place):  # a role lets them in
+            self._show(self.clock.now())
+            if person in self.members_of(place):  # a role lets them in
                 self.servers.deny(place, [person])
+        self._show(self.clock.now())
 
     def change_visibility(self, place: str, *, hides: bool, members: Sequence[str] | None = None) -> None:
         """Hide a place, whose members stay unless told otherwise, or open it to everybody."""
@@ -130,21 +161,35 @@ class RehearsalWorld:
             self.servers.hide(place, members if members is not None else self.members_of(place))
         else:
             self.servers.open(place)
+        self._show(self.clock.now())
+
+    def change_rules(self, place: str, names: Sequence[str], *, allows: bool) -> None:
+        """A place lets people and roles in, or shuts them out."""
+        (self.servers.allow if allows else self.servers.deny)(place, names)
+        self._show(self.clock.now())
+
+    def change_roles(self, roles: Mapping[str, Sequence[str]]) -> None:
+        """From now on each of these people has these roles and no others."""
+        self.servers.set_roles(roles)
+        self._show(self.clock.now())
+
+    def kick(self, person: str, server_id: int | None) -> None:
+        """*person* is put off a server; None: off every one."""
+        for each in self.servers_of(person) if server_id is None else {server_id}:
+            self.servers.leave(each, person)
+        self._show(self.clock.now())
 
     def author(self, person: str, place: str) -> Author:
         return self.rehearsal.people[person].on_platform(self.rehearsal.places[place].platform)
 
     # What stands there
 
-    def message_of(self, say: Say, at: datetime, *, webhooks: str = "people") -> InboundMessage:
-        """What somebody says, as the platform would bring it. It stands in its place from now on.
-
-        *webhooks* says which of them are people, as the setting of that name does.
-        """
-        hook = _webhook_of(say)
+    def message_of(self, say: Say, at: datetime) -> InboundMessage:
+        """What somebody says, as the platform would bring it. It stands in its place from now on."""
+        hook, is_person = self._webhook_of(say)
         setup = self.rehearsal.places[say.place]
         answered = self.reference_to(say.place, say.reply_to) if say.reply_to is not None else None
-        at_home = setup.platform == "terminal"
+        at_home = setup.platform == TERMINAL
         message = InboundMessage(
             platform=setup.platform,
             channel_id=setup.channel_id,
@@ -152,10 +197,10 @@ class RehearsalWorld:
             text=say.text,
             timestamp=at,
             message_id=say.message_id,
-            guild_id=setup.server_id if setup.platform == "discord" else None,
+            guild_id=self.server_of(say.place),
             is_mention=say.is_mention or at_home,
             is_reply_to_us=answered is not None and answered.is_self,
-            is_bot=say.webhook is not None and not is_webhook_person(webhooks, say.webhook[1] or None),
+            is_bot=hook is not None and not is_person,
             is_voice=say.is_voice or setup.kind in SPOKEN,
             is_dm=setup.is_dm,
             channel_name=setup.name,
@@ -171,11 +216,22 @@ class RehearsalWorld:
     def add_message(self, place: str, message: InboundMessage) -> None:
         self._messages[place].append(message)
 
+    def _webhook_of(self, say: Say) -> tuple[WebhookIdentity | None, bool]:
+        """The webhook that says it, if one does, and whether the settings take it for a person."""
+        network = self.network_of(say.place)
+        if say.webhook is None or network is None:
+            return None, False
+        name, application = say.webhook
+        source = application or "webhook"
+        speaker = network.webhook_speaker(name, source)
+        hook = WebhookIdentity(webhook_id=source, name=name, bridge_user=speaker)
+        return hook, network.is_webhook_person(application or None)
+
     def twin_of(self, proxy: Proxy) -> Say:
-        """What PluralKit says in the place of what was said."""
-        return replace(
-            proxy.say, message_id=f"{proxy.say.message_id}-twin", webhook=(proxy.name, PLURALKIT), reply_to=None
-        )
+        """What the application that speaks for people says in the place of what was said."""
+        network = self.network_of(proxy.say.place)
+        hook = (proxy.name, network.proxy_application) if network is not None else None
+        return replace(proxy.say, message_id=f"{proxy.say.message_id}-twin", webhook=hook, reply_to=None)
 
     def find_message(self, place: str, target: str, person: str | None = None) -> InboundMessage | None:
         """The message *target* names: its id, or the last, of *person* where one is given."""
@@ -280,9 +336,8 @@ def _with_reaction(reactions: Sequence[Reaction], emoji: str, by: Author) -> tup
     return (*(each for each in reactions if each.label != label), new)
 
 
-def _webhook_of(say: Say) -> WebhookIdentity | None:
-    if say.webhook is None:
-        return None
-    name, application = say.webhook
-    webhook_id = application or "webhook"
-    return WebhookIdentity(webhook_id=webhook_id, name=name, bridge_user=webhook_author(name, webhook_id))
+def _create_networks(rehearsal: Rehearsal) -> dict[str, RehearsedServers]:
+    found = {
+        platform: find_platform(platform).rehearse_servers for platform in rehearsal.platforms if platform != TERMINAL
+    }
+    return {platform: create() for platform, create in found.items() if create is not None}

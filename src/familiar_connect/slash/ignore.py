@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.conversation.ignored import find_author
 from familiar_connect.familiar import Familiar
-from familiar_connect.identity import Author
+from familiar_connect.identity import LOCAL_PLATFORMS, Author
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import MAX_SUGGESTED, suggest_people
 from familiar_connect.support.aio import off_loop
@@ -18,7 +19,7 @@ async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         if not people:
             return SlashReply(text="I ignore nobody. /ignore NAME begins to.")
         return SlashReply(text="I ignore " + ", ".join(map(str, people)) + ". /unignore NAME ends it.")
-    who = await off_loop(_find, ctx.words, familiar)
+    who = await off_loop(_find, ctx, familiar)
     if familiar.owner.is_owner(who):
         return SlashReply(text="That is you; I always listen to you.")
     person = await off_loop(ignored.add, who)
@@ -28,19 +29,21 @@ async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 async def run_unignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.words.strip():
         return SlashReply(text="Say whom: /unignore NAME, a mention, or platform:id.")
-    who = await off_loop(_find, ctx.words, familiar)
+    who = await off_loop(_find, ctx, familiar)
     if not await off_loop(familiar.stores.ignored.remove, who):
         return SlashReply(text=f"I did not ignore {who.label}.")
     return SlashReply(text=f"I answer {who.label} again.")
 
 
-def _find(words: str, familiar: Familiar) -> Author:
+def _find(ctx: SlashContext, familiar: Familiar) -> Author:
+    here = ctx.author.platform
     return find_author(
-        words,
+        ctx.words,
         familiar.stores.ignored,
         familiar_id=familiar.id,
         history=familiar.history_store,
         store=familiar.memory_store,
+        platform=EXAMPLE_PLATFORM if here in LOCAL_PLATFORMS else here,  # nobody is mentioned by a number at our doors
     )
 
 

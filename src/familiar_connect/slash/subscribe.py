@@ -31,7 +31,7 @@ async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place = ctx.place
     if place is None:
         return SlashReply(text=NO_CHANNEL)
-    refused = _why_not_subscribable(place)
+    refused = _why_not_subscribable(place, ctx.author.platform)
     if refused is not None:
         return SlashReply(text=refused)
     if place.join is not None:
@@ -54,7 +54,7 @@ async def subscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place, forum_id = ctx.place, _forum_id(ctx)
     if place is None or forum_id is None:
         return SlashReply(text=NO_FORUM)
-    refused = _why_not_subscribable(place)
+    refused = _why_not_subscribable(place, ctx.author.platform)
     if refused is not None:
         return SlashReply(text=refused)
     await off_loop(familiar.subscriptions.add, channel_id=forum_id, kind=SubscriptionKind.text, guild_id=place.guild_id)
@@ -83,11 +83,11 @@ def _forum_id(ctx: SlashContext) -> int | None:
     return place.parent_id if place is not None and place.channel.kind is ChannelKind.forum_post else None
 
 
-def _why_not_subscribable(place: SlashPlace) -> str | None:
+def _why_not_subscribable(place: SlashPlace, platform: str) -> str | None:
     """Why this is no channel to listen to; None: it is one."""
     kind = place.channel.kind
     if kind in (ChannelKind.dm, ChannelKind.group_dm):
-        return "A direct message needs no subscription; `[discord].dms` in character.toml says whose I answer."
+        return f"A direct message needs no subscription; `[{platform}].dms` in character.toml says whose I answer."
     if kind is ChannelKind.forum_root:
         return "A forum is a list of posts: use this in one of its posts, or `/subscribe-forum` for all of them."
     if kind not in WRITABLE:

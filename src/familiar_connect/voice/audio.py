@@ -5,12 +5,10 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # whoever only asks how long a frame is loads no numpy
+if TYPE_CHECKING:  # whoever only asks how long a sound is loads no numpy
     import numpy as np
     from numpy.typing import NDArray
 
-DISCORD_FRAME_SIZE = 3840
-"""Bytes of 20 ms at 48 kHz in two channels, as Discord sends and takes them."""
 SAMPLE_BYTES = 2
 
 MIN_RATE, MAX_RATE = 4_000, 384_000

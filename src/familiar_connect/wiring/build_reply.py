@@ -61,6 +61,7 @@ from familiar_connect.reply.turn_recorder import TurnRecorder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.build_context import render_options
+from familiar_connect.wiring.platform_rules import read_platform_rules
 from familiar_connect.wiring.stores import Stores
 
 USER_INPUT = TextUse(placement=Placement.user_input)
@@ -308,7 +309,7 @@ def build_intake(
     deliveries: TextDeliveryRegistry,
 ) -> Intake:
     """The one way in."""
-    stores, config = inputs.stores, inputs.config
+    stores, rules = inputs.stores, read_platform_rules(inputs.config)
     return Intake(
         familiar_id=inputs.familiar_id,
         history=stores.history,
@@ -317,10 +318,10 @@ def build_intake(
             subscriptions=stores.subscriptions,
             privacy=stores.privacy,
             owner=inputs.owner,
-            dms=config.discord.dms,
+            dms=rules.dms,
             limits=limits,
-            bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
-            bot_reply_limit=config.discord.bot_reply_limit,
+            bots=rules.bots,
+            bot_reply_limit=rules.bot_reply_limit,
             view=build_message_view(inputs, lookup),
         ),
         queue=queue,
@@ -364,7 +365,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     user_persona = UserPersona(config.user_persona)
     lookup = build_turn_inputs(inputs, user_persona)
     turns = build_turn_builder(inputs, lookup)
-    outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.discord.answer_late_s, clock=clock)
+    fresh_s = read_platform_rules(config).answer_late_s
+    outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=fresh_s, clock=clock)
     runner = ReplyRunner(
         turns=turns,
         pipeline_for=inputs.pipeline_for,

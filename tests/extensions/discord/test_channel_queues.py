@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from familiar_connect.extensions.discord.channel_queues import ChannelQueues
+from familiar_connect.extensions.discord.listening.channel_queues import ChannelQueues
 
 
 async def test_a_channel_keeps_its_order_and_holds_up_no_other() -> None:

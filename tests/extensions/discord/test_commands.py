@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.extensions.discord import slash
-from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, NOT_THE_OPERATOR
-from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.extensions.discord.demo.api import EPHEMERAL
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
 from familiar_connect.extensions.discord.demo.world import DM, FORUM, PUBLIC_THREAD, Payload, Room
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, NOT_THE_OPERATOR
+from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
 LATER, MODAL = 5, 9

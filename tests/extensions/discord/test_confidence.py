@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.character import change_section
 from familiar_connect.extensions.discord.demo.world import FakePerson, Room
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
 
 def open_to_everybody(config: CharacterConfig) -> CharacterConfig:
-    return replace(config, discord=replace(config.discord, dms="everyone"))
+    return change_section(config, "discord", dms="everyone")
 
 
 async def prompt_for(den: FamiliarOnDiscord, room: Room, who: FakePerson, text: str) -> str:
@@ -66,7 +66,7 @@ async def test_who_may_write_directly_is_answered_from_their_own_confidence(tmp_
     """Each direct message hears its own talk and the talk of servers its person is on."""
     async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
         config = den.familiar.root / "character.toml"
-        assert load_character_config(config).discord.dms == "owner"
+        assert load_character_config(config).built_in.discord.dms == "owner"
         await den.connect()
         world = den.server.world
         await prompt_for(den, den.room, den.ada, "the kettle is called Brassy")

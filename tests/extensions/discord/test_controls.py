@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.slash.registry import MAY_NOT_CONTROL
+from familiar_connect.config.character import change_section
 from familiar_connect.extensions.discord.demo.world import Room
-from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from tests.extensions.discord.test_commands import LATER, used, words
+from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
 
 def shown(den: FamiliarOnDiscord, room: Room | None = None) -> list[str]:
@@ -77,7 +77,7 @@ async def test_controls_are_for_those_the_owner_allows(tmp_path: Path) -> None:
     """Managers of the channel unless everyone may."""
 
     def for_everyone(config: CharacterConfig) -> CharacterConfig:
-        return replace(config, discord=replace(config.discord, controls="everyone"))
+        return change_section(config, "discord", controls="everyone")
 
     async with familiar_on_discord(tmp_path, ("Tea.",)) as den:
         await asked(den, "What?", 1)

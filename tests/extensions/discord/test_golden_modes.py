@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.extensions.discord.demo.world import DISCORD_EPOCH_MS
 from familiar_connect.llm.types import Message
 from familiar_connect.support.clock import ManualClock
-from familiar_connect.extensions.discord.demo.world import DISCORD_EPOCH_MS
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.scripted_familiar import NOON
 

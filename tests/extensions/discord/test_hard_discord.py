@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES, VIEW_CHANNEL, Overwrite
+from tests.extensions.discord.test_confidence import prompt_for
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
-from tests.extensions.discord.test_confidence import prompt_for
 
 MANY = 1_100
 """More members than one answer to a request for them holds."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.config.character import change_section
 from familiar_connect.extensions.discord import adapter
 from familiar_connect.extensions.discord.demo.world import FORUM, PUBLIC_THREAD, VOICE_MESSAGE_FLAG, FakePerson
+from familiar_connect.history.message_edits import DELETED
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.waiting import until
 
@@ -23,7 +23,7 @@ def with_discord(**changes: Any) -> Any:
     """Settings of [discord]."""
 
     def changed(config: CharacterConfig) -> CharacterConfig:
-        return replace(config, discord=replace(config.discord, **changes))
+        return change_section(config, "discord", **changes)
 
     return changed
 

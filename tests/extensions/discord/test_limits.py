@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.slash.registry import NOT_THE_OPERATOR
 from familiar_connect.extensions.discord.demo.world import Room
+from familiar_connect.slash.registry import NOT_THE_OPERATOR
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import ChangeSettings
 

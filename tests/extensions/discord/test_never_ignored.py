@@ -11,9 +11,9 @@ import pytest
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
+from familiar_connect.extensions.discord.demo.world import Room
 from familiar_connect.llm.types import Message
 from familiar_connect.slash.stop import NOT_YOURS
-from familiar_connect.extensions.discord.demo.world import Room
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import with_dms
 from tests.fakes.waiting import until

@@ -9,9 +9,9 @@ from familiar_connect.audience import between
 from familiar_connect.llm.types import Message
 from familiar_connect.slash.registry import MAY_NOT_CONTROL
 from familiar_connect.support.clock import ManualClock
-from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.extensions.discord.test_commands import is_private, used, words
 from tests.extensions.discord.test_controls import asked, shown, use
+from tests.fakes.familiar_on_discord import familiar_on_discord
 
 
 def files_with(home: Path, word: bytes) -> list[str]:

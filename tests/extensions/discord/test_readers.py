@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.chat.scene import Scene
+from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD, Room
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.scene import SceneCache
-from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD, Room
+from familiar_connect.extensions.platforms import make_host
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
 
@@ -21,7 +22,8 @@ def client_of(den: FamiliarOnDiscord) -> Any:
 async def scene_in(den: FamiliarOnDiscord, room: Room) -> Scene:
     client = client_of(den)
     channel = client.get_channel(room.id) or await client.fetch_channel(room.id)
-    return await DiscordPlace(lambda: client, channel, den.familiar, SceneCache(den.familiar.clock)).scene()
+    host = make_host(den.familiar, "discord")
+    return await DiscordPlace(lambda: client, channel, host, SceneCache(host.clock)).scene()
 
 
 async def test_a_direct_message_tells_whom_it_is_with_and_where_they_are(tmp_path: Path) -> None:

@@ -9,18 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.api.checks import Finding
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.discord.invite import (
-    PERMISSIONS,
-    WITH_ALTERS,
-    WITH_VOICE,
-    application_id_of,
-    invite_url,
-    is_application_id,
-    list_permissions,
-    permission_number,
-)
-from familiar_connect.extensions.discord.setup_check import SetupFinding, check_setup
 from familiar_connect.extensions.discord.demo.rights import (
     ATTACH_FILES,
     CONNECT,
@@ -31,6 +21,17 @@ from familiar_connect.extensions.discord.demo.rights import (
 )
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, VOICE, Guild
+from familiar_connect.extensions.discord.setup.invite import (
+    PERMISSIONS,
+    WITH_ALTERS,
+    WITH_VOICE,
+    application_id_of,
+    invite_url,
+    is_application_id,
+    list_permissions,
+    permission_number,
+)
+from familiar_connect.extensions.discord.setup.setup_check import check_setup
 from tests.fakes.waiting import until
 
 discord = pytest.importorskip("discord", reason="the Discord library is an extra")
@@ -38,7 +39,7 @@ discord = pytest.importorskip("discord", reason="the Discord library is an extra
 SERVER_ID, ROOM_ID = 1001, 1002
 
 
-async def findings(server: DiscordServer, *subscribed: int, token: str | None = None) -> list[SetupFinding]:
+async def findings(server: DiscordServer, *subscribed: int, token: str | None = None) -> list[Finding]:
     return await check_setup(
         token or server.token, api_url=server.api_url, subscribed=subscribed, guild_ready_timeout_s=0.1
     )
@@ -58,7 +59,7 @@ async def test_a_bot_that_is_set_up_right_is_one_line() -> None:
         await until(lambda: not server.gateway.sockets)
 
     assert found == [
-        SetupFinding("ok", "the token is familiar's, Message Content Intent is on, 1 server"),
+        Finding("ok", "the token is familiar's, Message Content Intent is on, 1 server"),
     ]
 
 
@@ -154,7 +155,7 @@ async def test_a_bot_on_no_server_is_told_how_to_get_onto_one() -> None:
     async with DiscordServer() as server:
         found = await findings(server)
 
-    assert found[-1] == SetupFinding("warn", "the bot is on no server: open the link of `familiar discord invite`")
+    assert found[-1] == Finding("warn", "the bot is on no server: open the link of `familiar discord invite`")
 
 
 async def test_a_discord_that_says_nothing_ends_in_a_sentence() -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.llm.scripted import ToolCallReply
-from familiar_connect.llm.types import Capabilities
+from familiar_connect.config.character import change_section
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
 from familiar_connect.extensions.discord.demo.world import FORUM, PUBLIC_THREAD, FakePerson
+from familiar_connect.llm.scripted import ToolCallReply
+from familiar_connect.llm.types import Capabilities
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.scripted_familiar import with_growing_replies
 from tests.fakes.waiting import until
@@ -120,7 +121,7 @@ async def test_another_familiars_bot_is_heard_by_name_and_not_answered_for_ever(
     wren = FakePerson(4242, "wren", "Wren", is_bot=True)
 
     def settings(config: CharacterConfig) -> CharacterConfig:
-        return replace(config, discord=replace(config.discord, hears_bots=["4242"], bot_reply_limit=2))
+        return change_section(config, "discord", hears_bots=["4242"], bot_reply_limit=2)
 
     async with familiar_on_discord(tmp_path, ["Hello, Ada.", "Wren!", "Ada!"], settings=settings) as den:
         await den.mention("hello")

@@ -9,11 +9,12 @@ import pytest
 
 from familiar_connect.errors import DeliveryError, SetupError
 from familiar_connect.extensions.discord.adapter import TELL_AGAIN_S, DiscordPlatform
-from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT, WRONG_TOKEN
-from familiar_connect.support.clock import ManualClock
 from familiar_connect.extensions.discord.demo.faults import Fault
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD
+from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT, WRONG_TOKEN
+from familiar_connect.extensions.platforms import make_host
+from familiar_connect.support.clock import ManualClock
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import NOON
 from tests.fakes.waiting import until
@@ -22,7 +23,7 @@ from tests.fakes.waiting import until
 async def test_a_wrong_token_is_one_sentence(tmp_path: Path) -> None:
     """It says where to get a right one, and never what the wrong one was."""
     async with familiar_on_discord(tmp_path, arrive=False) as den:
-        platform = DiscordPlatform(den.familiar, token="sesame", api_url=den.server.api_url)
+        platform = DiscordPlatform(make_host(den.familiar, "discord"), token="sesame", api_url=den.server.api_url)
         with pytest.raises(SetupError) as raised:
             await platform.run()
 
@@ -381,7 +382,7 @@ async def test_a_token_taken_back_is_named_where_a_reply_fails(
 async def test_a_discord_that_cannot_be_reached_is_said_in_words(tmp_path: Path) -> None:
     """Nobody listens where it should be."""
     async with familiar_on_discord(tmp_path, arrive=False) as den:
-        platform = DiscordPlatform(den.familiar, token="sesame", api_url="http://127.0.0.1:9/api")
+        platform = DiscordPlatform(make_host(den.familiar, "discord"), token="sesame", api_url="http://127.0.0.1:9/api")
         with pytest.raises(DeliveryError, match="Discord could not be reached"):
             await platform.run()
 

@@ -13,9 +13,6 @@ import pytest
 from benchmarks.discord_permissions import measure
 from familiar_connect.audience import AudienceKind
 from familiar_connect.config import CharacterConfig
-from familiar_connect.identity import Author
-from familiar_connect.llm.types import Message
-from familiar_connect.extensions.discord.permissions import members_in
 from familiar_connect.extensions.discord.demo.gateway import MEMBERS_FLAG
 from familiar_connect.extensions.discord.demo.rights import (
     ADMINISTRATOR,
@@ -37,9 +34,12 @@ from familiar_connect.extensions.discord.demo.world import (
     FakePerson,
     Room,
 )
+from familiar_connect.extensions.discord.permissions import members_in
+from familiar_connect.identity import Author
+from familiar_connect.llm.types import Message
+from tests.extensions.discord.test_confidence import prompt_for
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
-from tests.extensions.discord.test_confidence import prompt_for
 
 
 def client_of(den: FamiliarOnDiscord) -> Any:

@@ -9,11 +9,11 @@ import pytest
 from familiar_connect.disclosure import may_tell
 from familiar_connect.extensions.discord.demo.rights import ORDINARY, VIEW_CHANNEL, Overwrite
 from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD
+from tests.extensions.discord.test_confidence import prompt_for
+from tests.extensions.discord.test_who_can_read import client_of, until_told
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.scripted_familiar import with_dms
 from tests.fakes.waiting import until
-from tests.extensions.discord.test_confidence import prompt_for
-from tests.extensions.discord.test_who_can_read import client_of, until_told
 
 
 async def test_a_slash_answer_made_for_fewer_people_is_shown_to_no_one_who_was_let_in_later(tmp_path: Path) -> None:

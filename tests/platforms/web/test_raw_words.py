@@ -10,9 +10,9 @@ from tests.fakes.scripted_familiar import scripted_familiar
 
 pytestmark = needs_page
 
+from tests.extensions.discord.test_raw_words import allow_scripts  # noqa: E402
 from tests.fakes.served_page import served_page  # noqa: E402 - needs the packages of the page
 from tests.fakes.waiting import until  # noqa: E402
-from tests.extensions.discord.test_raw_words import allow_scripts  # noqa: E402
 
 
 async def test_what_is_typed_at_the_page_is_kept_as_it_was_typed(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json
 from familiar_connect.commands.memory.session import open_session
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.maintenance.audience_proposals import (
@@ -17,13 +18,13 @@ from familiar_connect.memory.maintenance.audience_proposals import (
     propose_audiences,
 )
 
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   familiar memory audiences                     what is proposed for each file, and why
   familiar memory audiences --accept            every file whose sources were all said to one audience
-  familiar memory audiences --accept people/discord-7.md
-A file says whom it may be told to in its first lines (audience: owner, everyone, server:discord:2001,
-people:discord:7). To publish a line, move it into the open file of the same person or topic.
+  familiar memory audiences --accept people/{EXAMPLE_PLATFORM}-7.md
+A file says whom it may be told to in its first lines (audience: owner, everyone, server:{EXAMPLE_PLATFORM}:2001,
+people:{EXAMPLE_PLATFORM}:7). To publish a line, move it into the open file of the same person or topic.
 """
 
 

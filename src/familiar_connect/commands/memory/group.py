@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 
 VERBS: CommandTable = {
     "list": ("memory.browse:list_", "List the memory files."),
@@ -28,12 +29,12 @@ VERBS: CommandTable = {
     "export": ("memory.people:export", "Write everything kept of one person to a zip."),
     "write-now": ("memory.write_now:write_now", "Write up what was said since the last time."),
 }
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   familiar memory list
   familiar memory show Alice              FILE may be a path or a person's name
   familiar memory log Alice               when did the belief about Alice change
-  familiar memory why people/discord-1.md
+  familiar memory why people/{EXAMPLE_PLATFORM}-1.md
   familiar memory review
 """
 

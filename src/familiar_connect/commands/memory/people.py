@@ -11,6 +11,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
 from familiar_connect.commands.memory.session import MemorySession, open_session
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
@@ -20,11 +21,11 @@ from familiar_connect.support.text import one_line, pluralize, printable, trunca
 QUOTE_CHARS = 120
 MAX_QUOTES_SHOWN = 30
 
-FORGET_EPILOG = """\b
+FORGET_EPILOG = f"""\b
 Examples:
   familiar memory forget Alice            shows what it will do, then asks you to type the name
-  familiar memory forget discord:123 --dry-run
-  familiar memory forget discord-123 --yes --also-mentions
+  familiar memory forget {EXAMPLE_PLATFORM}:123 --dry-run
+  familiar memory forget {EXAMPLE_PLATFORM}-123 --yes --also-mentions
 Stop the familiar first: what it does meanwhile cannot be erased. A run that was cut is finished by the next.
 Exit codes: 0 done, 1 not done, 2 done but another program still holds old pages: stop it and run it again.
 """
@@ -54,7 +55,7 @@ def forget(
     """Erase everything kept of PERSON: turns, file, versions, aliases, proposals, traces, summaries, quotes.
 
     What they said goes wherever memory quotes it: in sessions and in files about others.
-    PERSON is a name, an alias, a slug (discord-123) or platform:id. It cannot be undone.
+    PERSON is a name, an alias, a slug (platform-id) or platform:id. It cannot be undone.
     """
     from familiar_connect.memory.maintenance.forget_person import PersonEraser
 

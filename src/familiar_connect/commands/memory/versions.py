@@ -9,6 +9,7 @@ import click
 from familiar_connect.commands.common import familiar_option, json_option, say, say_below, say_json
 from familiar_connect.commands.memory.browse import parse_version
 from familiar_connect.commands.memory.session import MemorySession, minute_stamp, open_session, version_label
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.types import RemovedLine, Version
 from familiar_connect.memory.versioning.versions import LineChange
@@ -27,9 +28,9 @@ Examples:
   familiar memory diff Alice              what the latest change did
   familiar memory diff Alice 2 5
 """
-WHY_EPILOG = """\b
+WHY_EPILOG = f"""\b
 Examples:
-  familiar memory why people/discord-1.md
+  familiar memory why people/{EXAMPLE_PLATFORM}-1.md
   familiar memory why Alice --json
 """
 RESTORE_EPILOG = """\b

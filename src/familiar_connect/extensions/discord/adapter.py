@@ -15,16 +15,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import InboundMessage
-from familiar_connect.errors import DeliveryError
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.orders.reminders import StoredReminder
-from familiar_connect.history.types import TurnMark
-from familiar_connect.identity import Author
-from familiar_connect.extensions.discord.backfill import MAX_MISSED, fetch_missed
-from familiar_connect.extensions.discord.channel_queues import ChannelQueues
+from familiar_connect.api import Author, InboundMessage, PlatformHost, Scene
+from familiar_connect.api.calls import CallVoice
+from familiar_connect.api.servers import ServerHost, SubscriptionKind
+from familiar_connect.api.support import BackgroundTasks, LruCache
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.client import (
     GUILD_READY_TIMEOUT_S,
@@ -38,18 +32,15 @@ from familiar_connect.extensions.discord.client import (
 )
 from familiar_connect.extensions.discord.errors import delivery_error, translate_errors
 from familiar_connect.extensions.discord.inbound import to_inbound
-from familiar_connect.extensions.discord.past_reader import PastReader
+from familiar_connect.extensions.discord.listening.backfill import MAX_MISSED, fetch_missed
+from familiar_connect.extensions.discord.listening.channel_queues import ChannelQueues
+from familiar_connect.extensions.discord.listening.past_reader import PastReader
 from familiar_connect.extensions.discord.people import author_of, learn_recipient
 from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.extensions.discord.scene import SceneCache
 from familiar_connect.extensions.discord.slash import Interactions, register_commands
-from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
-from familiar_connect.slash.registry import commands_of
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import BackgroundTasks, off_loop
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -95,45 +86,43 @@ class DiscordPlatform:
 
     def __init__(
         self,
-        familiar: Familiar,
+        host: PlatformHost,
         *,
         token: str,
         api_url: str | None = None,
         guild_ready_timeout_s: float = GUILD_READY_TIMEOUT_S,
-        make_voice: Callable[[], VoiceParts] | None = None,
+        make_voice: Callable[[], CallVoice] | None = None,
         why_no_voice: str | None = None,
     ) -> None:
         """*make_voice* makes what hears and speaks in voice channels; None: there is no voice, *why_no_voice*."""
-        self._familiar = familiar
+        self._host = host
+        self._servers: ServerHost = host.servers
         self._token = token
         self._api_url = api_url
         self._guild_ready_timeout_s = guild_ready_timeout_s
         self._make_voice = make_voice
         self._why_no_voice = why_no_voice
         self._voice: VoiceSessions | None = None
-        self._scenes = SceneCache(familiar.clock)
-        self._readers = ChannelReaders(familiar.history_store, familiar.id)
-        self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
-        self._outbox_rows = familiar.history_store.outbox
-        self._message_edits = familiar.reply_path.message_edits
+        self._scenes = SceneCache(host.clock)
+        self._readers = ChannelReaders(self._servers.readers)
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
         self._direct: LruCache[int, bool] = LruCache(MAX_DIRECT)
         """Direct messages that are looked back at when we come back, the one heard last at the end."""
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
-        self._past = PastReader(familiar.config.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
+        self._past = PastReader(host.settings, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
-        self._webhooks = familiar.config.discord.webhooks
-        self._persona_webhooks = PersonaWebhooks(familiar)
+        self._webhooks = host.settings.webhooks
+        self._persona_webhooks = PersonaWebhooks(host)
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
-        with use_api_url(self._api_url), self._familiar.own_origins.allow(self._api_url), translate_errors():
+        with use_api_url(self._api_url), self._host.allow_files_of(self._api_url), translate_errors():
             application = await fetch_application(self._token)
-            known = await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT)
+            known = await self._servers.list_direct(MAX_DIRECT)
             for channel_id in reversed(known):
                 self._direct.put(channel_id, True)
             async with self._on_duty(application) as client:
@@ -146,10 +135,10 @@ class DiscordPlatform:
         guard_voice(client, self._api_url)
         if self._make_voice is not None:
             self._voice = VoiceSessions(
-                self._familiar, self._make_voice, channel_at=client.get_channel, place_at=self._place
+                self._host, self._make_voice, channel_at=client.get_channel, place_at=self._place
             )
         self._interactions = Interactions(
-            self._familiar,
+            self._host,
             application.owners,
             scene_at=self._scene_at,
             read_past=self._past.read_soon if self._past.reads_past else None,
@@ -160,17 +149,13 @@ class DiscordPlatform:
         self._listen(client)
 
         def is_owner(author: Author) -> bool:
-            return author.platform == self.id and author.user_id in {str(owner) for owner in application.owners}
+            return author.user_id in {str(owner) for owner in application.owners}
 
         async def tell_owner(text: str) -> None:
             await self._tell_owner(application, text)
 
         try:
-            with (
-                self._familiar.owner.connect(is_owner=is_owner, tell=tell_owner),
-                self._familiar.reply_path.reminders.connect(self.id, place_at=self._reminder_place),
-                self._familiar.live_places.connect(self.id, self._place_at),
-            ):
+            with self._host.connect(self._place_at, is_owner=is_owner, tell_owner=tell_owner):
                 try:
                     yield client
                 finally:
@@ -229,7 +214,7 @@ class DiscordPlatform:
             if getattr(message.channel, "guild", None) is None:
                 self._direct.put(message.channel.id, True)
             inbound = replace(inbound, said_under=self._readers.rules_at(message.id))
-            await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
+            await self._servers.receive(inbound, place, is_old_news=is_old_news)
 
     def _is_for_call(self, inbound: InboundMessage) -> bool:
         """Whether it was written to those who talk in a voice channel that we are in: then it is told there."""
@@ -245,12 +230,12 @@ class DiscordPlatform:
         client = self._client
         return to_inbound(message, me=client.user.id, application=client.application_id, webhooks=self._webhooks)
 
-    async def _hear_past(self, message: Any, mark: TurnMark | None) -> None:
+    async def _hear_past(self, message: Any, is_belated: bool) -> None:
         """Take in what was said before anybody listened, or while nobody did."""
         inbound = self._inbound(message)
         if inbound is not None and not inbound.is_self:
             place = self._place(message.channel)
-            await self._familiar.intake.receive(replace(inbound, is_past=True), place, mark=mark)
+            await self._servers.receive(replace(inbound, is_past=True), place, is_belated=is_belated)
 
     async def _channel_at(self, channel_id: int) -> Any:
         return self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
@@ -259,7 +244,7 @@ class DiscordPlatform:
         place = self._places.get(channel.id)
         if place is None:
             place = DiscordPlace(
-                lambda: self._client, channel, self._familiar, self._scenes, self._persona_webhooks, self._readers
+                lambda: self._client, channel, self._host, self._scenes, self._persona_webhooks, self._readers
             )
         place.set_channel(channel)
         self._places.put(channel.id, place)
@@ -270,22 +255,18 @@ class DiscordPlatform:
         known = self._client.get_channel(channel.id) if channel is not None else None
         return self._place(known) if known is not None else None
 
-    async def _reminder_place(self, reminder: StoredReminder) -> DiscordPlace | None:
-        """Where a reminder is told; None while that channel cannot be reached."""
-        return await self._place_at(reminder.channel_id)
-
-    async def _place_at(self, channel_id: int) -> DiscordPlace | None:
-        """The channel as a place; None while it cannot be reached."""
-        client = self._client
+    async def _place_at(self, channel: str) -> DiscordPlace | None:
+        """The channel of that id as a place; None while it cannot be reached."""
+        client, channel_id = self._client, int(channel)
         try:
             async with asyncio.timeout(READY_S):
                 await client.wait_until_ready()
-                channel = client.get_channel(channel_id) or await client.fetch_channel(channel_id)
+                found = client.get_channel(channel_id) or await client.fetch_channel(channel_id)
         except Exception as error:  # isolation: it is tried again
             reason = str(delivery_error(error))
             logger.warning("a channel cannot be reached", extra={"reason": reason})
             return None
-        return self._place(channel)
+        return self._place(found)
 
     async def _scene_at(self, channel: Any) -> Scene | None:
         """The channel as it is now; None for one that the library does not know."""
@@ -305,13 +286,13 @@ class DiscordPlatform:
         channel = await self._channel_at(channel_id)
         inbound = self._inbound(await channel.fetch_message(message_id))
         if inbound is not None and not inbound.is_self:
-            await self._message_edits.on_edit(inbound)
+            await self._servers.revise(inbound)
 
     async def _revise(self, payload: Any) -> None:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
         inbound = self._inbound(message) if message is not None else None
         if inbound is not None and not inbound.is_self:
-            await self._message_edits.on_edit(inbound)
+            await self._servers.revise(inbound)
 
     async def _on_delete(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, [payload.message_id]))
@@ -320,12 +301,12 @@ class DiscordPlatform:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, sorted(payload.message_ids)))
 
     async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
-        await self._message_edits.on_delete(channel_id, [str(each) for each in message_ids])
+        await self._host.withdraw(str(channel_id), [str(each) for each in message_ids])
 
     async def _on_ban(self, guild: Any, user: Any) -> None:
         """Discord does not say how much of what they wrote goes with a ban: the most that may."""
-        since = self._familiar.clock.now() - BAN_REACHES_BACK
-        await self._message_edits.on_ban(author_of(user), guild.id, since=since)
+        since = self._host.clock.now() - BAN_REACHES_BACK
+        await self._servers.withdraw_of(author_of(user), guild.id, since)
 
     # Coming, going and looking back
 
@@ -333,8 +314,8 @@ class DiscordPlatform:
         direct = [channel_id for channel_id, _ in self._direct.items()]
         for channel_id in reversed(direct):  # before anything is waited for: what is said from now on comes after it
             self._lanes.put(channel_id, partial(self._catch_up, channel_id))
-        subscribed = {known.channel_id for known in self._familiar.subscriptions.all()}
-        unfinished = await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id)
+        subscribed = {known.channel_id for known in self._servers.list_subscriptions()}
+        unfinished = await self._servers.list_waiting()
         for channel_id in sorted(unfinished - subscribed - set(direct)):
             self._lanes.put(channel_id, partial(self._catch_up, channel_id))
         if not self._commands_known:
@@ -345,8 +326,8 @@ class DiscordPlatform:
         try:
             changed = await register_commands(
                 self._client,
-                commands_of(self._familiar),
-                controls=self._familiar.config.discord.controls,
+                self._host.commands.list_all(),
+                controls=self._host.settings.controls,
                 has_voice=self._voice is not None,
             )
         except Exception as error:  # isolation: without commands people can still be talked with
@@ -363,11 +344,10 @@ class DiscordPlatform:
             self._voice.settle_soon(guild_id)
         self._background.start(self._learn_members(guild_id), name=f"members-{guild_id}")
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
-        subscribed = {
-            each.channel_id for each in self._familiar.subscriptions.all() if each.kind is SubscriptionKind.text
-        }
-        for known in self._familiar.subscriptions.all():
-            if known.kind is SubscriptionKind.text and (known.guild_id == guild_id or known.channel_id in here):
+        listened = [each for each in self._servers.list_subscriptions() if each.kind is SubscriptionKind.text]
+        subscribed = {each.channel_id for each in listened}
+        for known in listened:
+            if known.guild_id == guild_id or known.channel_id in here:
                 self._lanes.put(known.channel_id, partial(self._catch_up, known.channel_id))
         followed = [each for each in data.get("threads") or [] if int(each.get("parent_id") or 0) in subscribed]
         for thread_id in sorted({int(each["id"]) for each in followed} - subscribed)[-MAX_THREADS:]:
@@ -389,18 +369,16 @@ class DiscordPlatform:
 
         Who spoke to the familiar in one that was opened just now is answered.
         """
-        if await off_loop(self._revisions.newest_message_id, thread_id) is not None:
+        if await self._servers.find_newest(thread_id) is not None:
             await self._catch_up(thread_id)
-        elif self._familiar.clock.now() - _opened_at(thread_id) <= timedelta(
-            seconds=self._familiar.config.discord.answer_late_s
-        ):
+        elif self._host.clock.now() - _opened_at(thread_id) <= timedelta(seconds=self._host.settings.answer_late_s):
             await self._hear_missed(thread_id, thread_id - 1)
         elif self._past.reads_past:
             await self._past.read(thread_id)
 
     async def _catch_up(self, channel_id: int) -> None:
         """Finish what an earlier run left in the channel, then hear what was missed."""
-        newest = await off_loop(self._revisions.newest_message_id, channel_id)
+        newest = await self._servers.find_newest(channel_id)
         if newest is not None and newest.isdigit():
             await self._hear_missed(channel_id, int(newest))
 
@@ -408,7 +386,7 @@ class DiscordPlatform:
         """Hear what was said after the message *newest*; of a long absence the last part now, the rest meanwhile."""
         try:
             channel = await self._channel_at(channel_id)
-            if channel_id in await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id):
+            if channel_id in await self._servers.list_waiting():
                 await self._finish_replies(channel)
             missed = await fetch_missed(channel, newest, limit=MAX_MISSED)
         except Exception as error:  # isolation: a channel that cannot be looked at ends no other
@@ -425,15 +403,8 @@ class DiscordPlatform:
 
     async def _finish_replies(self, channel: Any) -> None:
         """Post and record what was on its way when the program died; answer who was heard and not answered."""
-        place, familiar = self._place(channel), self._familiar
-        try:
-            await familiar.reply_path.outbox.recover(channel.id, place)
-        except DeliveryError as error:  # left for the next time; who waits for it is not answered twice
-            logger.warning("a reply could not be finished", extra={"channel_id": channel.id, "reason": str(error)})
-            return
-        within_s = familiar.config.discord.answer_late_s
-        is_dm = getattr(channel, "guild", None) is None
-        await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now(), is_dm=is_dm)
+        within_s, is_dm = self._host.settings.answer_late_s, getattr(channel, "guild", None) is None
+        await self._servers.finish_replies(channel.id, self._place(channel), within_s=within_s, is_dm=is_dm)
 
     async def _on_guild_remove(self, guild: Any) -> None:
         self._scenes.invalidate(guild.id)
@@ -446,7 +417,7 @@ class DiscordPlatform:
         if hasattr(about, "permissions_for") and self._readers.is_hidden(about):
             rules = self._readers.fingerprint_of(about)
             for each in (about.id, *await self._readers.threads_to_hide(about)):
-                await self._familiar.intake.on_channel_hidden(each, platform="discord", guild_id=guild.id, rules=rules)
+                await self._servers.hide_channel(each, guild.id, rules)
 
     # Commands, and what the owner is told
 
@@ -461,7 +432,7 @@ class DiscordPlatform:
 
     async def _tell_owner(self, application: Application, text: str) -> None:
         """The same once an hour: a channel closed to us need not be told of at every message there."""
-        now, before = self._familiar.clock.monotonic(), self._told.get(text)
+        now, before = self._host.clock.monotonic(), self._told.get(text)
         if before is not None and now - before < TELL_AGAIN_S:
             return
         self._told.put(text, now)

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from familiar_connect.audience import AudienceKind, RuledChannel
-from familiar_connect.chat.scene import Scene
-from familiar_connect.history.channel_parents import Parents
-from familiar_connect.history.channel_readers import ReaderSet
-from familiar_connect.history.store import HistoryStore
+from familiar_connect.api import Scene
+from familiar_connect.api.servers import Parents, ReaderRecords, ReaderSet, RuledChannel
+from familiar_connect.api.support import LoopBreak, LruCache, off_loop
 from familiar_connect.extensions.discord.guild_rules import find_hidden_threads, find_parent_id, read_guild_rules
 from familiar_connect.extensions.discord.people import find_people_in
 from familiar_connect.extensions.discord.permissions import (
@@ -26,8 +24,6 @@ from familiar_connect.extensions.discord.permissions import (
     ServerMember,
     members_in,
 )
-from familiar_connect.support.aio import LoopBreak, off_loop
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -99,9 +95,8 @@ class _Here:
 class ChannelReaders:
     """Answers for one client. Only the loop's own thread asks; what takes long is done off it."""
 
-    def __init__(self, history: HistoryStore, familiar_id: str) -> None:
-        self._history = history
-        self._familiar_id = familiar_id
+    def __init__(self, records: ReaderRecords) -> None:
+        self._records = records
         self._servers: dict[int, _Server] = {}
         self._said: LruCache[int, str] = LruCache(MAX_MESSAGES_NOTED)
         self._noted: LruCache[RuledChannel, tuple[int, int]] = LruCache(MAX_KEYS)
@@ -190,9 +185,8 @@ class ChannelReaders:
     async def look(self, scene: Scene, channel: Any, client: Any) -> Scene:
         """*scene* with who can read *channel* now and which hidden channels let all of them in."""
         guild = getattr(channel, "guild", None)
-        parents = self._history.channel_parents
-        if guild is not None and parents.is_news(PLATFORM, channel.id, find_parent_id(channel)):
-            await off_loop(parents.note, PLATFORM, channel.id, guild.id, find_parent_id(channel))
+        if guild is not None and self._records.is_parent_news(channel.id, find_parent_id(channel)):
+            await off_loop(self._records.note_parent, channel.id, guild.id, find_parent_id(channel))
         for each in client.guilds if guild is None else (guild,):
             await self._learn_rules(each)
         if guild is None:
@@ -226,7 +220,7 @@ class ChannelReaders:
 
     async def _with_threads(self, scene: Scene, guilds: Collection[Any]) -> Scene:
         """*scene* with what was heard in hidden threads that the library has forgotten."""
-        heard = await off_loop(self._history.channel_parents.of_servers, PLATFORM, [each.id for each in guilds])
+        heard = await off_loop(self._records.find_heard, [each.id for each in guilds])
         known = scene.private_channel_ids
         away = [pair for each in guilds for pair in find_hidden_threads(each, heard[each.id], known, self.rules_of)]
         if not away:
@@ -234,17 +228,9 @@ class ChannelReaders:
         ids = known | {channel_id for channel_id, _ in away}
         return replace(scene, private_channel_ids=ids, private_channel_rules=(*scene.private_channel_rules, *away))
 
-    def _threads_told_openly(self, guild_id: int, channel_id: int) -> list[int]:
-        """Threads of a channel whose talk counts as said to the whole server."""
-        found = self._history.channel_parents.threads_of(PLATFORM, guild_id, channel_id)
-        audiences = {
-            each: self._history.channel_audience(familiar_id=self._familiar_id, channel_id=each) for each in found
-        }
-        return [each for each, said_to in audiences.items() if said_to and said_to.kind is AudienceKind.SERVER]
-
     async def threads_to_hide(self, channel: Any) -> list[int]:
         """The threads that are hidden along with *channel*, whether the library still knows them or not."""
-        return await off_loop(self._threads_told_openly, channel.guild.id, channel.id)
+        return await off_loop(self._records.find_open_threads, channel.guild.id, channel.id)
 
     def _with_people(self, scene: Scene, channel: Any, guilds: Iterable[Any]) -> Scene:
         """The scene of a direct or group message with who can read it, and where those people are members right now."""
@@ -344,7 +330,7 @@ class ChannelReaders:
             return
         snapshot, others = index.snapshot(), index.humans & ~sure
         await off_loop(
-            lambda: self._history.channel_readers.note(key, _ids(snapshot, sure), _ids(snapshot, others)),
+            lambda: self._records.note_readers(key, _ids(snapshot, sure), _ids(snapshot, others)),
         )
         self._noted.put(key, now)
 
@@ -423,23 +409,13 @@ class ChannelReaders:
 
     def _stored_keys(self) -> tuple[list[RuledChannel], Parents]:
         """The hidden channels, and of which channel each is a thread."""
-        found = [each.channel_key for each in self._history.audiences(familiar_id=self._familiar_id)]
-        keys = dict.fromkeys(key for key in found if key is not None and key.platform == PLATFORM and key.rules)
-        chosen = list(keys)[:MAX_KEYS]
-        return chosen, self._history.channel_parents.of_channels(PLATFORM, (key.channel_id for key in chosen))
+        chosen = self._records.list_hidden(MAX_KEYS)
+        return chosen, self._records.find_parents(key.channel_id for key in chosen)
 
     def _writers(self, channel_ids: Sequence[int]) -> dict[int, list[int]]:
         """Who has written in each channel: where an age is asked for, they have confirmed it."""
-        return {
-            channel_id: [
-                int(author.user_id)
-                for author in self._history.recent_distinct_authors(
-                    familiar_id=self._familiar_id, channel_id=channel_id, limit=MAX_WRITERS
-                )
-                if author.platform == PLATFORM and author.user_id.isdigit()
-            ]
-            for channel_id in channel_ids
-        }
+        found = self._records.find_writers(channel_ids, MAX_WRITERS)
+        return {channel_id: [int(each) for each in writers if each.isdigit()] for channel_id, writers in found.items()}
 
     def _were_there(
         self,
@@ -449,7 +425,7 @@ class ChannelReaders:
         """The channels that everybody left over could read all the time they had these rules."""
         found: set[RuledChannel] = set()
         for key, left in doubtful:
-            people = self._history.channel_readers.get(key)
+            people = self._records.find_readers(key)
             if people is None or (isinstance(left, int) and _is_too_many(left, people)):
                 continue
             members = members_in(snapshot, left) if isinstance(left, int) else left

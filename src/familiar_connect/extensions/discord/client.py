@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from familiar_connect.config.extras import how_to_install
-from familiar_connect.errors import SetupError
+from familiar_connect.api import SetupError
+from familiar_connect.api.support import how_to_install
 from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from familiar_connect.errors import DeliveryError, SetupError
+from familiar_connect.api import DeliveryError, SetupError
 
 PORTAL = "https://discord.com/developers/applications"
 WRONG_TOKEN = (

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from familiar_connect.history.channel_parents import STANDS_ALONE, Parents
+from familiar_connect.api.servers import Parents
 from familiar_connect.extensions.discord.permissions import ChannelOverwrite, ReadRules, read_rules
 
+STANDS_ALONE = 0
+"""In place of a parent: the channel is no thread."""
 _HOLD_THREADS = ("text", "news", "forum", "media")
 _THREADS = ("public_thread", "private_thread", "news_thread")
 _VOICE = ("voice", "stage_voice")

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from familiar_connect.chat.message_parts import (
+from familiar_connect.api import Author, InboundMessage, ReferencedMessage
+from familiar_connect.api.messages import (
     Attachment,
     Embed,
     EmbedField,
     ForwardedMessage,
     NoticeKind,
     Reaction,
-    ReferencedMessage,
     Sticker,
     WebhookIdentity,
 )
-from familiar_connect.chat.types import InboundMessage
-from familiar_connect.identity import Author
+from familiar_connect.api.support import fold_name
 from familiar_connect.extensions.discord.people import author_of, visible_name
-from familiar_connect.support.names import fold_name
 
 if TYPE_CHECKING:
     import discord

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from familiar_connect.chat.types import ListedUser
-from familiar_connect.support.names import fold_name
+from familiar_connect.api import ListedUser
+from familiar_connect.api.support import fold_name
 
 MOST_MENTIONED = 5
 """People one reply may ping; whoever else is named in it is named without a ping."""

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.scene import Scene
-from familiar_connect.identity import Author
-from familiar_connect.support.names import has_visible
+from familiar_connect.api import Author, Scene
+from familiar_connect.api.support import has_visible
 
 
 def author_of(person: Any) -> Author:
     """A user or member, under the names that can be seen."""
-    found = Author.from_discord_member(person)
-    username, display_name = visible_name(found.username), visible_name(found.display_name)
-    if username == found.username and display_name == found.display_name:
-        return found
-    return replace(found, username=username, display_name=display_name)
+    return Author("discord", str(person.id), visible_name(person.name), visible_name(person.display_name))
 
 
 def visible_name(name: str | None) -> str | None:

@@ -14,16 +14,20 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from familiar_connect.chat.message_parts import MessagePiece, Reaction, ReferencedMessage
-from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, ReplyTarget
-from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import InboundMessage, ListedUser
-from familiar_connect.errors import DeliveryError
-from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.outbox import NONCE_CHARS
-from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.identity import Author
+from familiar_connect.api import (
+    Author,
+    DeliveryError,
+    InboundMessage,
+    ListedUser,
+    Place,
+    PlaceFeatures,
+    PlatformHost,
+    ReferencedMessage,
+    ReplyTarget,
+    Scene,
+)
+from familiar_connect.api.messages import MessagePiece, PostedMessage, Reaction, pack_reply, send_with_retry
+from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.extensions.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
@@ -31,9 +35,6 @@ from familiar_connect.extensions.discord.marks import DiscordMarks, ids_in_menti
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import SceneCache, scene_of, with_speakers
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
-from familiar_connect.reply.chunks import pack_reply
-from familiar_connect.reply.deliver import send_with_retry
-from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ EDIT_INTERVAL_S = 1.2
 ANSWER_WITHIN_S = 30.0
 MAX_SPEAKERS = 30
 MAX_WEBHOOK_NAME = 80
+NONCE_CHARS = 25
+"""The longest that Discord takes."""
 NOT_FOUND = 404
 LOOKED_BACK = 20
 """Messages among which one that may have arrived is looked for."""
@@ -69,16 +72,16 @@ class DiscordPlace(Place):
         self,
         client: Callable[[], Any],
         channel: Any,
-        familiar: Familiar,
+        host: PlatformHost,
         scenes: SceneCache,
         webhooks: PersonaWebhooks | None = None,
         readers: ChannelReaders | None = None,
     ) -> None:
-        self._readers = readers or ChannelReaders(familiar.history_store, familiar.id)
-        self._webhooks = webhooks or PersonaWebhooks(familiar)
+        self._readers = readers or ChannelReaders(host.servers.readers)
+        self._webhooks = webhooks or PersonaWebhooks(host)
         self._connected = client
         self.set_channel(channel)
-        self._familiar = familiar
+        self._host = host
         self._scenes = scenes
         self._unsure: tuple[str, str] | None = None
         """Text and nonce of a message that may or may not have arrived."""
@@ -174,8 +177,7 @@ class DiscordPlace(Place):
         """The same channel, where what is posted is a further persona's; direct messages know only the bot."""
         if getattr(self.channel, "guild", None) is None:
             return self
-        picture = next((each.picture for each in self._familiar.config.alters if each.name == persona), "")
-        return AlterPlace(self, persona, picture)
+        return AlterPlace(self, persona, self._host.picture_of(persona))
 
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What stands here of ours after the message with that id, oldest first."""
@@ -311,14 +313,8 @@ class DiscordPlace(Place):
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         """The stored messages, each with what the platform shows of it now."""
         me = self._client.user
-        stored = StoredMessages(
-            self._familiar.history_store,
-            self._familiar.id,
-            self._channel.id,
-            platform="discord",
-            me=author_of(me) if me is not None else None,
-        )
-        messages = await stored.recent(limit)
+        own = author_of(me) if me is not None else None
+        messages = await self._host.servers.recent(self._channel.id, limit, me=own)
         self._own_pieces = {
             message.message_id: tuple(piece.message_id for piece in message.pieces)
             for message in messages
@@ -340,8 +336,7 @@ class DiscordPlace(Place):
         quoted = {message.reply_to.message_id for message in messages if message.reply_to is not None}
         if not quoted:
             return list(messages)
-        edits = MessageEdits(self._familiar.history_store, self._familiar.id)
-        changed = await off_loop(edits.find_changed_messages, self._channel.id, quoted)
+        changed = await self._host.servers.find_changed(self._channel.id, quoted)
         return [
             replace(message, reply_to=ReferencedMessage(message_id=message.reply_to.message_id))
             if message.reply_to is not None and message.reply_to.message_id in changed
@@ -384,12 +379,7 @@ class DiscordPlace(Place):
         )
 
     async def scene(self) -> Scene:
-        speakers = await off_loop(
-            self._familiar.history_store.recent_distinct_authors,
-            familiar_id=self._familiar.id,
-            channel_id=self._channel.id,
-            limit=MAX_SPEAKERS,
-        )
+        speakers = await self._host.servers.recent_speakers(self._channel.id, MAX_SPEAKERS)
         channel = self.channel
         scene = self._scenes.get(self._channel.id)
         if scene is None:
@@ -436,9 +426,7 @@ class AlterPlace(DiscordPlace):
     """
 
     def __init__(self, place: DiscordPlace, persona: str, picture: str) -> None:
-        super().__init__(
-            place._connected, place._channel, place._familiar, place._scenes, place._webhooks, place._readers
-        )
+        super().__init__(place._connected, place._channel, place._host, place._scenes, place._webhooks, place._readers)
         self._persona = persona
         self._picture = picture
         self._tried: set[str] = set()

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.message_parts import Emoji
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
-from familiar_connect.identity import Author
+from familiar_connect.api import Author, Clock, Scene
+from familiar_connect.api.messages import ChannelContext, ChannelKind, ChannelRef, Emoji, Member, Role
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.inbound import stickers_of
 from familiar_connect.extensions.discord.people import author_of, visible_name
-from familiar_connect.support.clock import Clock
-from familiar_connect.support.lru import LruCache
 
 KEPT_S = 60.0
 MAX_SCENES = 1_000

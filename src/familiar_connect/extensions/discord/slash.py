@@ -1,4 +1,4 @@
-"""Slash commands on Discord: COMMANDS made known there, and each use of one answered, to the asker alone."""
+"""Slash commands on Discord: they are made known there, and each use of one answered, to the asker alone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.place import Place
-from familiar_connect.chat.scene import ChannelKind, Scene
-from familiar_connect.config.platforms import DiscordConfig
-from familiar_connect.familiar import Familiar
+from familiar_connect.api import Place, PlatformHost, Scene, SlashCommand, SlashContext, SlashReply
+from familiar_connect.api.commands import CommandHost, SlashFile, SlashForm, SlashPlace
+from familiar_connect.api.messages import ChannelKind
+from familiar_connect.api.support import truncate_chars
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import channel_context
+from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.voice.control import voice_control
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
-from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
-from familiar_connect.support.text import truncate_chars
 
 logger = logging.getLogger(__name__)
 
@@ -32,13 +30,13 @@ CHAT_INPUT, STRING = 1, 3
 IN_SERVERS, IN_DIRECT = 0, 1
 MANAGE_CHANNELS, ADMINISTRATORS = str(1 << 4), "0"
 """Rights as Discord counts them; without any, a command is shown to administrators alone."""
-CONTROLS_UNLESS_SET = DiscordConfig.controls
+CONTROLS_UNLESS_SET = Settings.controls
 UNKNOWN = "I do not know that command any more. Discord shows the new ones soon."
 IN_FULL = "The answer is long, so it is in the file."
 
 
 def command_payloads(
-    commands: Sequence[SlashCommand] = COMMANDS, *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False
+    commands: Sequence[SlashCommand], *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False
 ) -> list[dict[str, Any]]:
     """The commands as Discord wants them told; those of parts that are not there are left out.
 
@@ -80,7 +78,7 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
 
 async def register_commands(
     client: Any,
-    commands: Sequence[SlashCommand] = COMMANDS,
+    commands: Sequence[SlashCommand],
     *,
     controls: str = CONTROLS_UNLESS_SET,
     has_voice: bool = False,
@@ -122,7 +120,7 @@ class Interactions:
 
     def __init__(
         self,
-        familiar: Familiar,
+        host: PlatformHost,
         owners: frozenset[int],
         *,
         scene_at: Callable[[Any], Awaitable[Scene | None]],
@@ -138,7 +136,8 @@ class Interactions:
         self._voice = voice
         self._why_no_voice = why_no_voice
         self._read_past = read_past
-        self._familiar = familiar
+        self._host = host
+        self._commands: CommandHost = host.commands
         self._owners = owners
         self._scene_at = scene_at
         self._place_at = place_at
@@ -154,32 +153,34 @@ class Interactions:
 
     async def _command(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = find_command(interaction.data["name"], self._familiar)
+        wanted = self._commands.find(interaction.data["name"])
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
         values = [str(option["value"]) for option in _in_order(wanted, interaction.data.get("options") or [])]
         ctx = await self._context(interaction, said, words=" ".join(values))
-        if wanted.form is None or refusal(wanted, ctx) is not None:
-            await said.give(run_command(wanted, ctx, self._familiar))
+        if wanted.form is None or self._commands.why_refused(wanted, ctx) is not None:
+            await said.give(self._commands.run(wanted, ctx))
             return
         try:
-            await said.open(wanted, await wanted.form(ctx, self._familiar))
+            form = await self._commands.open_form(wanted, ctx)
+            assert form is not None
+            await said.open(wanted, form)
         except Exception as error:  # isolation: a form that cannot be made is said in a sentence
             logger.exception("form could not be opened", extra={"command": wanted.name})
             await said.finish(SlashReply(text=f"The form could not be opened ({type(error).__name__})."))
 
     async def _form(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = find_command(interaction.data["custom_id"], self._familiar)
+        wanted = self._commands.find(interaction.data["custom_id"])
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
         ctx = await self._context(interaction, said, words=_filled_in(interaction.data), from_form=True)
-        await said.give(run_command(wanted, ctx, self._familiar))
+        await said.give(self._commands.run(wanted, ctx))
 
     async def _suggest(self, interaction: Any) -> None:
-        wanted = find_command(interaction.data["name"], self._familiar)
+        wanted = self._commands.find(interaction.data["name"])
         options = interaction.data.get("options") or []
         focused = next((option for option in options if option.get("focused")), None)
         known = wanted.options if wanted is not None else ()
@@ -187,8 +188,8 @@ class Interactions:
         found: list[str] = []
         if wanted is not None and focused is not None and option is not None and option.suggest is not None:
             ctx = await self._context(interaction, None, words="")
-            if refusal(wanted, ctx) is None:
-                found = await option.suggest(self._familiar, str(focused.get("value", "")))
+            if self._commands.why_refused(wanted, ctx) is None:
+                found = await self._commands.suggest(option, str(focused.get("value", "")))
         await interaction.response.send_autocomplete_result(choices=_choices(found))
 
     async def _context(
@@ -211,8 +212,8 @@ class Interactions:
                 why_no_voice=self._why_no_voice,
             ),
             answers_at=self._place_at(interaction.channel),
-            may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
-            controls_section="discord",
+            may_control=interaction.guild_id is None or self._host.settings.controls == "everyone",
+            controls_section=self._host.platform,
         )
         return context if said is None else replace(context, acknowledge=said.acknowledge)
 
@@ -284,7 +285,7 @@ class _Answer:
             task.cancel()
         await self.finish(reply)
 
-    async def open(self, wanted: SlashCommand, form: Any) -> None:
+    async def open(self, wanted: SlashCommand, form: SlashForm) -> None:
         import discord
 
         field = discord.ui.InputText(

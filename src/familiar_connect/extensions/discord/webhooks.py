@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from familiar_connect.familiar import Familiar
+from familiar_connect.api import PlatformHost
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.errors import delivery_error
-from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ ASKED_AGAIN_S = 600.0
 class PersonaWebhooks:
     """The webhooks of one bot account."""
 
-    def __init__(self, familiar: Familiar) -> None:
-        self._familiar = familiar
+    def __init__(self, host: PlatformHost) -> None:
+        self._host = host
         self._known: LruCache[int, tuple[Any, Any]] = LruCache(MAX_KNOWN)
         """Client and webhook by channel: a webhook is of use only to the client that it was found with."""
         self._refused: LruCache[int, float] = LruCache(MAX_KNOWN)
@@ -37,7 +37,7 @@ class PersonaWebhooks:
         known = self._known.get(home.id)
         if known is not None and known[0] is client:
             return known[1]
-        now = self._familiar.clock.monotonic()
+        now = self._host.clock.monotonic()
         if (self._refused.get(home.id) or now) > now:
             return None
         try:
@@ -58,12 +58,12 @@ class PersonaWebhooks:
         for each in await home.webhooks():
             if each.token and each.user is not None and each.user.id in own:
                 return each
-        return await home.create_webhook(name=self._familiar.name[:80], reason="further personas speak through it")
+        return await home.create_webhook(name=self._host.name[:80], reason="further personas speak through it")
 
     async def _tell_owner(self, home: Any, reason: str) -> None:
         logger.warning("no webhook for further personas", extra={"channel_id": home.id, "reason": reason})
         try:
-            await self._familiar.owner.tell(
+            await self._host.write_to_owner(
                 f"My further personas speak under my own name in #{home.name}: I need the right to manage webhooks "
                 f"there ({reason})."
             )

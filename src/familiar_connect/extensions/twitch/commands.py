@@ -10,9 +10,10 @@ import re
 from collections.abc import Awaitable, Callable
 
 from familiar_connect.api import Place, PlatformHost
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.twitch.account import TwitchUser
 from familiar_connect.extensions.twitch.inbound import HeardLine
-from familiar_connect.extensions.twitch.small_tools import NewestEntries, cut_line, fold_case, in_one_line
+from familiar_connect.extensions.twitch.small_tools import cut_line, fold_case, in_one_line
 
 HELP = "help"
 FOR_EVERYBODY = ("privacy", "stop")
@@ -37,7 +38,7 @@ class ChatCommands:
         self._find_user = find_user
         self._calls = {f"!{fold_case(name).replace(' ', '')}" for name in (host.familiar_id, host.name)}
         self._call = f"!{host.familiar_id}"
-        self._used_at: NewestEntries[float] = NewestEntries(MAX_PAUSED)
+        self._used_at: LruCache[str, float] = LruCache(MAX_PAUSED)
 
     def parse(self, text: str) -> tuple[str, str] | None:
         """The name of a command and the words behind it; None: the line is none of ours."""

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from familiar_connect.api import SetupError
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.twitch.event_types import Notification, Topic
-from familiar_connect.extensions.twitch.small_tools import NewestEntries
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class EventSub:
         self._revoked = revoked
         self._ready = ready
         self._sleep = sleep
-        self._seen: NewestEntries[bool] = NewestEntries(MOST_IDS)
+        self._seen: LruCache[str, bool] = LruCache(MOST_IDS)
 
     async def run(self) -> None:
         """Hear until cancelled; what the operator must mend is raised."""

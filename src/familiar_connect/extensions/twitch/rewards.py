@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from familiar_connect.extensions.twitch.small_tools import NewestEntries
+from familiar_connect.api.support import LruCache
 
 HOLD_S = 3.0
 """How long a line with an unknown reward waits for its redemption."""
@@ -23,7 +23,7 @@ class Rewards:
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         self._sleep = sleep
-        self._told: NewestEntries[bool] = NewestEntries(MOST_KNOWN)
+        self._told: LruCache[str, bool] = LruCache(MOST_KNOWN)
         self._waiting: dict[str, asyncio.Event] = {}
 
     def learn(self, reward_id: str, *, is_told: bool) -> None:

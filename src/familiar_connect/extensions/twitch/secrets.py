@@ -6,6 +6,8 @@ CLIENT_ID = "TWITCH_CLIENT_ID"
 CLIENT_SECRET = "TWITCH_CLIENT_SECRET"
 SPEAKER_TOKEN = "TWITCH_TOKEN"
 BROADCASTER_TOKEN = "TWITCH_BROADCASTER_TOKEN"
+MAIN_SECRET = SPEAKER_TOKEN
+"""The one that `familiar keys set twitch` sets."""
 
 SECRETS = {
     CLIENT_ID: "Client id of your application at Twitch.",
@@ -15,6 +17,8 @@ SECRETS = {
     BROADCASTER_TOKEN: "Token of the streamer, where another account speaks: lets it be told of events.",
     "TWITCH_BROADCASTER_REFRESH_TOKEN": "Renews `TWITCH_BROADCASTER_TOKEN`.",
 }
+FIRST_NEED = "[twitch] channel"
+"""What the owner gives first, for the help of the command line."""
 
 
 def refresh_name(token_name: str) -> str:

@@ -1,12 +1,8 @@
-"""Small tools: a text in one line, a name as it is compared, and a memory of so many entries."""
+"""Small tools: a text in one line, within a length, and a name as it is compared."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections import OrderedDict
-from typing import Generic, TypeVar
-
-V = TypeVar("V")
 
 
 def in_one_line(text: str) -> str:
@@ -22,28 +18,3 @@ def cut_line(text: str, limit: int) -> str:
 def fold_case(name: str) -> str:
     """*name* as it is compared: in one case and one width."""
     return in_one_line(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()))
-
-
-class NewestEntries(Generic[V]):
-    """At most so many values by name; the one used longest ago goes first."""
-
-    def __init__(self, entries: int) -> None:
-        self._entries = entries
-        self._kept: OrderedDict[str, V] = OrderedDict()
-
-    def get(self, key: str) -> V | None:
-        """The value of *key*, which is now the latest used; None where there is none."""
-        if key not in self._kept:
-            return None
-        self._kept.move_to_end(key)
-        return self._kept[key]
-
-    def put(self, key: str, value: V) -> None:
-        """Keep *value* in place of what *key* had."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._entries:
-            self._kept.popitem(last=False)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._kept

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from familiar_connect.audience import between
 from familiar_connect.chat.roster import Roster, RosterEntry
+from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -75,8 +76,8 @@ def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: M
         return found[0]
     if not found:
         raise PersonNotFound(
-            f"nobody called {words!r} is known: give a name, an alias, a slug such as discord-123, or platform:id; "
-            "`familiar memory list people` shows the files"
+            f"nobody called {words!r} is known: give a name, an alias, a slug such as {EXAMPLE_PLATFORM}-123, or "
+            "platform:id; `familiar memory list people` shows the files"
         )
     could_be = "; ".join(f"{person.author.canonical_key} ({person.author.label})" for person in found)
     raise PersonNotFound(f"{words!r} could be {len(found)} people: {could_be}. Say which, by platform:id")

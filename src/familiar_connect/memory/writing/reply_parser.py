@@ -195,7 +195,7 @@ def _body(text: str) -> str:
 
 
 def _with_headed_files(text: str, answer: WriterAnswer) -> WriterAnswer:
-    """Files set off by headings that are their names (`### discord-1.md`), in an answer that marked none."""
+    """Files set off by headings that are their names (`### irc-1.md`), in an answer that marked none."""
     marks = list(_marks(text, [_EXACT, _LOOSE]))
     files: list[ProposedFile] = []
     for place, mark in enumerate(marks):

@@ -1,4 +1,4 @@
-"""PlacePages: channels of Discord and other platforms by their names, and who the person at the page is."""
+"""PlacePages: channels of the platforms by their names, and who the person at the page is."""
 
 from __future__ import annotations
 

@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from familiar_connect.config import CharacterConfig
-from familiar_connect.extensions.discord.voice import sessions
-from familiar_connect.extensions.discord.voice.parts import VoiceParts
-from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.extensions.discord.demo.rights import CONNECT, SPEAK
 from familiar_connect.extensions.discord.demo.world import STAGE, VOICE, Room
+from familiar_connect.extensions.discord.voice import sessions
+from familiar_connect.extensions.hosts.call_host import CallVoice
+from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.voice.audio import loudness, stereo_to_mono
 from familiar_connect.voice.hearing import Hearing
 from familiar_connect.voice.protocols import Ears, HearingCallbacks
 from familiar_connect.voice.types import TTSResult
 from familiar_connect.voice.vad import EnergyProbability
+from tests.extensions.discord.test_commands import used, words
 from tests.fakes.discord_voice import GONE, FakeVoiceServer
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.voice_wire import make_tone
 from tests.fakes.waiting import until
-from tests.extensions.discord.test_commands import used, words
 
 QUESTION = "Ember, what is for dinner?"
 ADAS_SSRC, BENS_SSRC = 601, 602
@@ -48,8 +48,8 @@ class Speech:
         self.spoken.append(text)
         return TTSResult(audio=b"".join(stereo_to_mono(make_tone(at)) for at in range(10)))
 
-    def make(self) -> VoiceParts:
-        return VoiceParts(ears=self._ears, synthesizer=self)
+    def make(self) -> CallVoice:
+        return CallVoice(ears=self._ears, synthesizer=self)
 
     def _ears(self, callbacks: HearingCallbacks) -> Ears:
         return Hearing(self, EnergyProbability, callbacks)

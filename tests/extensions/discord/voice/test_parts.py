@@ -9,7 +9,9 @@ import pytest
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.discord.voice.parts import make_voice_parts, why_no_voice
+from familiar_connect.extensions.discord.voice.parts import why_no_voice
+from familiar_connect.extensions.hosts.call_host import CallHost
+from familiar_connect.voice.backends import libraries_for
 from familiar_connect.voice.service_access import ServiceAccess
 from tests.fakes.scripted_familiar import scripted_familiar
 
@@ -21,9 +23,8 @@ def test_what_is_not_installed_is_said_with_the_command_that_installs_it(
     missing: str, extra: str, tmp_path: Path
 ) -> None:
     """One sentence."""
-    sentence = why_no_voice(
-        CharacterConfig(), ServiceAccess.of_home(tmp_path), is_installed=lambda library: library != missing
-    )
+    needed = libraries_for(CharacterConfig(), ServiceAccess.of_home(tmp_path))
+    sentence = why_no_voice(needed, is_installed=lambda library: library != missing)
 
     assert sentence is not None
     assert f"--with {extra} " in sentence or f"familiar-connect[{extra}]" in sentence
@@ -32,7 +33,7 @@ def test_what_is_not_installed_is_said_with_the_command_that_installs_it(
 
 def test_with_everything_installed_there_is_voice(tmp_path: Path) -> None:
     """As this development environment has it."""
-    assert why_no_voice(CharacterConfig(), ServiceAccess.of_home(tmp_path)) is None
+    assert why_no_voice(libraries_for(CharacterConfig(), ServiceAccess.of_home(tmp_path))) is None
 
 
 async def test_a_service_without_its_key_is_a_sentence(tmp_path: Path) -> None:
@@ -43,4 +44,4 @@ async def test_a_service_without_its_key_is_a_sentence(tmp_path: Path) -> None:
 
     async with scripted_familiar(tmp_path, settings=with_service) as house:
         with pytest.raises(SetupError, match="key"):
-            make_voice_parts(house.familiar, tmp_path)
+            CallHost(house.familiar).make_voice()

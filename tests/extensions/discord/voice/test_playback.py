@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import DeliveryError
-from familiar_connect.extensions.discord.voice.opus import OpusHearing
+from familiar_connect.extensions.discord.voice.opus import FRAME_BYTES, OpusHearing
 from familiar_connect.extensions.discord.voice.packets import SILENCE
 from familiar_connect.extensions.discord.voice.playback import RECONNECT_S, DiscordAudioOut, cut_frames
-from familiar_connect.voice.audio import DISCORD_FRAME_SIZE, duration_s, loudness, stereo_to_mono
+from familiar_connect.voice.audio import duration_s, loudness, stereo_to_mono
 from tests.fakes.voice_wire import make_tone
 
 SECOND = b"".join(stereo_to_mono(make_tone(at)) for at in range(50))
@@ -58,7 +58,7 @@ def test_sound_is_cut_into_whole_frames(pcm: bytes, rate: int) -> None:
     """As many as it lasts, the last one filled up."""
     frames = cut_frames(pcm, rate)
 
-    assert all(len(each) == DISCORD_FRAME_SIZE for each in frames)
+    assert all(len(each) == FRAME_BYTES for each in frames)
     assert abs(len(frames) * 0.02 - duration_s(pcm, rate)) <= 0.021
 
 

@@ -6,16 +6,13 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.chat.scene import Scene
-from familiar_connect.familiar import Familiar
-from familiar_connect.identity import Author
+from familiar_connect.api import Author, PlatformHost, Scene
+from familiar_connect.api.calls import CallVoice, VoiceChannel, VoiceSession
+from familiar_connect.api.support import BackgroundTasks
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.scene import with_speakers
 from familiar_connect.extensions.discord.voice.playback import DiscordAudioOut
-from familiar_connect.support.aio import BackgroundTasks
-from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
-from familiar_connect.voice.session import VoiceChannel, VoiceSession
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
@@ -31,9 +28,8 @@ class VoiceCall:
 
     def __init__(
         self,
-        familiar: Familiar,
-        ears: EarsFactory,
-        synthesizer: SpeechSynthesizer,
+        host: PlatformHost,
+        made: CallVoice,
         out: DiscordAudioOut,
         voice: ListeningVoiceClient,
         channel: Any,
@@ -42,20 +38,18 @@ class VoiceCall:
         self.channel = channel
         self.guild_id: int = channel.guild.id
         self.voice = voice
-        self._familiar = familiar
-        self._synthesizer = synthesizer
+        self._host = host
+        self._synthesizer = made.synthesizer
         self._out = out
         self._place = place
         self._people: dict[int, Author] = {}
         self._notices = 0
         self._background = BackgroundTasks("voice call")
-        self.session = VoiceSession(
-            familiar,
-            ears,
-            synthesizer,
+        self.session: VoiceSession = host.calls.open_session(
+            made,
             out,
             VoiceChannel(
-                platform="discord",
+                platform=host.platform,
                 channel_id=channel.id,
                 guild_id=self.guild_id,
                 name=channel.name,
@@ -104,7 +98,7 @@ class VoiceCall:
 
     def _on_sound(self, user_id: int, pcm: bytes) -> None:
         person = self._people.get(user_id)
-        if person is not None and not self._familiar.stores.privacy.is_full(person):
+        if person is not None and not self._host.is_unheard(person):
             self.session.feed(person, pcm)
 
     async def _look_around(self) -> Scene:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from familiar_connect.chat.scene import ChannelContext
+from familiar_connect.api.messages import ChannelContext
 from familiar_connect.extensions.discord.scene import channel_context
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from familiar_connect.voice.audio import DISCORD_FRAME_SIZE
-from familiar_connect.voice.protocols import HEARING_RATE
+from familiar_connect.api.speech import HEARING_RATE
 
 DISCORD_RATE = 48_000
 FRAME_S = 0.02
 FRAME_SAMPLES = 960
+FRAME_BYTES = 3840
+"""20 ms at 48 kHz in two channels."""
 HEARING_FRAME_BYTES = 640
 """20 ms at the rate of hearing, in one channel."""
 BIT_RATE = 64_000
@@ -65,11 +66,11 @@ class OpusSpeech:
         self._at = 0
 
     def encode(self, frame: bytes) -> bytes:
-        """A frame of `DISCORD_FRAME_SIZE` bytes as one packet."""
+        """A frame of `FRAME_BYTES` bytes as one packet."""
         import av
 
-        if len(frame) != DISCORD_FRAME_SIZE:
-            raise ValueError(f"a frame of sound has {DISCORD_FRAME_SIZE} bytes, not {len(frame)}")
+        if len(frame) != FRAME_BYTES:
+            raise ValueError(f"a frame of sound has {FRAME_BYTES} bytes, not {len(frame)}")
         given = av.AudioFrame(format="s16", layout="stereo", samples=FRAME_SAMPLES)
         given.planes[0].update(frame)
         _set_all(given, sample_rate=DISCORD_RATE, pts=self._at)

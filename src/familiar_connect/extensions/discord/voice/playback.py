@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from familiar_connect.errors import DeliveryError
-from familiar_connect.extensions.discord.voice.opus import DISCORD_RATE, FRAME_S, OpusSpeech
+from familiar_connect.api import DeliveryError
+from familiar_connect.api.calls import duration_s, mono_to_stereo, resample
+from familiar_connect.api.support import cancel_and_wait, off_loop
+from familiar_connect.extensions.discord.voice.opus import DISCORD_RATE, FRAME_BYTES, FRAME_S, OpusSpeech
 from familiar_connect.extensions.discord.voice.packets import SILENCE
-from familiar_connect.support.aio import cancel_and_wait, off_loop
-from familiar_connect.voice.audio import DISCORD_FRAME_SIZE, duration_s, mono_to_stereo, resample
 
 SILENT_FRAMES = 5
 """Sent after speech: without them the listeners' programs make up a sound to go on with."""
@@ -36,9 +36,9 @@ class SpeechConnection(Protocol):
 
 
 def cut_frames(pcm: bytes, sample_rate: int) -> list[bytes]:
-    """Mono *pcm* as frames of `DISCORD_FRAME_SIZE` bytes, the last one filled up with silence."""
+    """Mono *pcm* as frames of `FRAME_BYTES` bytes, the last one filled up with silence."""
     sound = mono_to_stereo(resample(pcm, sample_rate, DISCORD_RATE))
-    size = DISCORD_FRAME_SIZE
+    size = FRAME_BYTES
     return [sound[at : at + size].ljust(size, b"\0") for at in range(0, len(sound), size)]
 
 

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
+from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.voice.jitter import JitterBuffer
 from familiar_connect.extensions.discord.voice.opus import HEARING_FRAME_BYTES, OpusHearing
 from familiar_connect.extensions.discord.voice.packets import SoundPacket
-from familiar_connect.support.lru import LruCache
 
 MAX_STREAMS = 100
 MAX_UNKNOWN = 50

@@ -13,14 +13,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.errors import DeliveryError
-from familiar_connect.familiar import Familiar
+from familiar_connect.api import DeliveryError, PlatformHost
+from familiar_connect.api.calls import CallHost, CallVoice
+from familiar_connect.api.support import BackgroundTasks, KeyedLocks, off_loop
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.voice.call import VoiceCall
-from familiar_connect.extensions.discord.voice.parts import VoiceParts
 from familiar_connect.extensions.discord.voice.playback import DiscordAudioOut
-from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
@@ -37,17 +35,18 @@ class VoiceSessions:
 
     def __init__(
         self,
-        familiar: Familiar,
-        make_parts: Callable[[], VoiceParts],
+        host: PlatformHost,
+        make_voice: Callable[[], CallVoice],
         *,
         channel_at: Callable[[int], Any],
         place_at: Callable[[Any], DiscordPlace],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """*make_parts* is called when a channel is joined first; *channel_at* finds a channel by its id, or None."""
-        self._familiar = familiar
-        self._make_parts = make_parts
-        self._parts: VoiceParts | None = None
+        """*make_voice* is called when a channel is joined first; *channel_at* finds a channel by its id, or None."""
+        self._host = host
+        self._call_host: CallHost = host.calls
+        self._make_voice = make_voice
+        self._made: CallVoice | None = None
         self._channel_at = channel_at
         self._place_at = place_at
         self._sleep = sleep
@@ -77,7 +76,7 @@ class VoiceSessions:
 
     def greet(self, guild_id: int) -> None:
         """Say one of the greetings, if there are any."""
-        call, greetings = self._calls.get(guild_id), self._familiar.config.tts.greetings
+        call, greetings = self._calls.get(guild_id), self._call_host.greetings
         if call is not None and greetings:
             self._background.start(call.say(random.choice(greetings)), name=f"greet-{guild_id}")
 
@@ -106,8 +105,8 @@ class VoiceSessions:
         await self._background.aclose()
         for guild_id in list(self._calls):
             await self._end(guild_id)
-        if self._parts is not None:
-            await self._parts.aclose()
+        if self._made is not None:
+            await self._made.aclose()
 
     # Being where we should be
 
@@ -120,8 +119,8 @@ class VoiceSessions:
             if call is not None and call.voice.channel is not None and call.voice.channel.id != call.channel.id:
                 await self._follow(call)
                 return
-            known = self._familiar.subscriptions.voice_in_guild(guild_id)
-            channel = self._channel_at(call.channel.id if call is not None else known.channel_id if known else 0)
+            known = self._call_host.find_subscribed(guild_id)
+            channel = self._channel_at(call.channel.id if call is not None else known or 0)
             has_people = channel is not None and any(not member.bot for member in channel.members)
             if call is not None and not has_people:
                 logger.info("leaves a voice channel that nobody is in", extra={"channel_id": call.channel.id})
@@ -143,33 +142,24 @@ class VoiceSessions:
         """Somebody sent us out: that is as good as the command."""
         logger.info("was sent out of a voice channel", extra={"channel_id": call.channel.id})
         await self._end(call.guild_id)
-        await self._unregister(call.channel.id)
+        await self._call_host.unsubscribe(call.channel.id)
 
     async def _follow(self, call: VoiceCall) -> None:
         """Somebody moved us to another channel: listen there, and here no more."""
         voice, channel = call.voice, call.voice.channel
         self._calls.pop(call.guild_id)
         await call.stop()
-        await self._unregister(call.channel.id)
-        await off_loop(
-            self._familiar.subscriptions.add,
-            channel_id=channel.id,
-            kind=SubscriptionKind.voice,
-            guild_id=call.guild_id,
-        )
+        await self._call_host.unsubscribe(call.channel.id)
+        await self._call_host.subscribe(channel.id, call.guild_id)
         await self._begin(voice, channel)
-
-    async def _unregister(self, channel_id: int) -> None:
-        self._familiar.monitor.clear_channel(channel_id)
-        await off_loop(self._familiar.subscriptions.remove, channel_id=channel_id, kind=SubscriptionKind.voice)
 
     # Calls
 
     async def _connect(self, channel: Any) -> ListeningVoiceClient:
         from familiar_connect.extensions.discord.voice.client import ListeningVoiceClient
 
-        if self._parts is None:
-            self._parts = await off_loop(self._make_parts)
+        if self._made is None:
+            self._made = await off_loop(self._make_voice)
         if channel.type.name != "voice":
             raise DeliveryError("that is a stage, and I only come to voice channels")
         try:
@@ -179,11 +169,11 @@ class VoiceSessions:
         return voice
 
     async def _begin(self, voice: ListeningVoiceClient, channel: Any) -> None:
-        assert self._parts is not None
+        assert self._made is not None
         guild_id = channel.guild.id
         out = DiscordAudioOut(lambda: self._voice_on(guild_id))
         place = self._place_at(channel)
-        call = VoiceCall(self._familiar, self._parts.ears, self._parts.synthesizer, out, voice, channel, place)
+        call = VoiceCall(self._host, self._made, out, voice, channel, place)
         self._calls[guild_id] = call
         await call.start()
         self._background.start(self._watch(call), name=f"watch-{guild_id}")

@@ -1,18 +1,18 @@
-"""The sections of the platforms a familiar can be met on."""
+"""The section [discord] of character.toml."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from familiar_connect.config.rules import (
+from familiar_connect.api.settings import (
     TEXTS,
     InvalidValue,
     Rule,
     choice_rule,
     integer_rule,
     number_rule,
+    setting,
 )
-from familiar_connect.config.settings import setting
 
 
 def _user_ids(value: object) -> list[str]:
@@ -26,7 +26,7 @@ USER_IDS = Rule('a list of Discord user ids in quotes, such as ["123456789012345
 
 
 @dataclass(frozen=True)
-class DiscordConfig:
+class Settings:
     """How the familiar behaves on Discord."""
 
     dms: str = setting(

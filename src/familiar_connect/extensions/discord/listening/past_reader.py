@@ -12,12 +12,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from familiar_connect.config.platforms import DiscordConfig
-from familiar_connect.history.types import TurnMark
-from familiar_connect.extensions.discord.backfill import fetch_between
-from familiar_connect.extensions.discord.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.errors import delivery_error
+from familiar_connect.extensions.discord.listening.backfill import fetch_between
+from familiar_connect.extensions.discord.listening.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.scene import is_forum
+from familiar_connect.extensions.discord.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +27,8 @@ MAX_READ_ON = 10_000
 MAX_POSTS = 50
 """Posts of a forum that are read when it is subscribed; the newest."""
 
-HearPast = Callable[[Any, TurnMark | None], Awaitable[None]]
+HearPast = Callable[[Any, bool], Awaitable[None]]
+"""Given a message, and whether something newer is stored already."""
 
 
 class PastReader:
@@ -36,7 +36,7 @@ class PastReader:
 
     def __init__(
         self,
-        settings: DiscordConfig,
+        settings: Settings,
         lanes: ChannelQueues,
         *,
         channel_at: Callable[[int], Awaitable[Any]],
@@ -70,7 +70,7 @@ class PastReader:
             _log_unread(channel_id, error)
             return
         for message in reversed(found):
-            await self._hear(message, None)
+            await self._hear(message, False)
 
     async def read_on(self, channel_id: int, *, after_id: int, before_id: int) -> None:
         """Read what was said between two messages, in the background and one channel at a time."""
@@ -85,7 +85,7 @@ class PastReader:
                 _log_unread(channel_id, error)
                 return
             for message in found:
-                await self._hear(message, TurnMark.belated)
+                await self._hear(message, True)
         logger.info("a longer absence was read", extra={"channel_id": channel_id, "messages": len(found)})
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from familiar_connect.errors import SetupError
+from familiar_connect.api import SetupError
+from familiar_connect.api.checks import Finding
+from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.discord.client import Application, fetch_application, make_client, use_api_url
 from familiar_connect.extensions.discord.errors import PORTAL, translate_errors
-from familiar_connect.extensions.discord.invite import INTENTS, PERMISSIONS, WITH_VOICE, BotPermission, list_permissions
-from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.extensions.discord.setup.invite import (
+    INTENTS,
+    PERMISSIONS,
+    WITH_VOICE,
+    BotPermission,
+    list_permissions,
+)
 
 WITHIN_S = 20.0
 """How long Discord may take for all of it."""
@@ -19,14 +25,6 @@ MAX_SERVERS = 20
 """Servers whose missing permissions are told one by one."""
 _FIX = "Edit Channel → Permissions gives it to the bot's role"
 _VIEW = next(each for each in PERMISSIONS if each.attribute == "view_channel")
-
-
-@dataclass(frozen=True)
-class SetupFinding:
-    """One thing that was looked at on Discord."""
-
-    state: Literal["ok", "warn", "bad"]
-    says: str
 
 
 async def check_setup(
@@ -39,7 +37,7 @@ async def check_setup(
     has_voice: bool = False,
     within_s: float = WITHIN_S,
     guild_ready_timeout_s: float = 1.0,
-) -> list[SetupFinding]:
+) -> list[Finding]:
     """Log in with the real library, look at every server and at the *subscribed* and *voice_channels*, and leave.
 
     What voice channels take is looked at on every server where the bot *has_voice*.
@@ -83,30 +81,30 @@ async def _until_ready(client: Any, token: str) -> None:
             await cancel_and_wait(running)
 
 
-def _findings(client: Any, application: Application, needed: Sequence[BotPermission]) -> Iterator[SetupFinding]:
+def _findings(client: Any, application: Application, needed: Sequence[BotPermission]) -> Iterator[Finding]:
     servers = list(client.guilds)
     there = f"{len(servers)} server{'' if len(servers) == 1 else 's'}"
-    yield SetupFinding("ok", f"the token is {client.user.name}'s, Message Content Intent is on, {there}")
+    yield Finding("ok", f"the token is {client.user.name}'s, Message Content Intent is on, {there}")
     is_on = {INTENTS[1].title: application.may_see_members, INTENTS[2].title: application.may_see_presence}
     for intent in INTENTS:
         if not is_on.get(intent.title, True):
             where = f"switch it on at {PORTAL} → your application → Bot"
-            yield SetupFinding("warn", f"{intent.title} is off, so it does not know {intent.reason}: {where}")
+            yield Finding("warn", f"{intent.title} is off, so it does not know {intent.reason}: {where}")
     if not servers:
-        yield SetupFinding("warn", "the bot is on no server: open the link of `familiar discord invite`")
+        yield Finding("warn", "the bot is on no server: open the link of `familiar discord invite`")
     for server in servers[:MAX_SERVERS]:
         lacking = _lacking(server.me.guild_permissions, needed)
         if lacking:
             option = " --voice" if set(lacking) & set(WITH_VOICE) else ""
             fix = f"open the link of `familiar discord invite{option}` again, or change the bot's role"
-            yield SetupFinding("warn", f"on {server.name!r} the bot lacks {_list(lacking)}: {fix}")
+            yield Finding("warn", f"on {server.name!r} the bot lacks {_list(lacking)}: {fix}")
 
 
-def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> Iterator[SetupFinding]:
+def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> Iterator[Finding]:
     """A channel it is to listen in; nothing is said of one where all is well."""
     if channel is None:
         fix = "let it see the channel, or use /unsubscribe-text"
-        yield SetupFinding("warn", f"channel {channel_id} is gone, archived or hidden from the bot: {fix}")
+        yield Finding("warn", f"channel {channel_id} is gone, archived or hidden from the bot: {fix}")
         return
     lacking = _lacking(channel.permissions_for(channel.guild.me), needed)
     is_thread = getattr(channel, "parent", None) is not None
@@ -115,21 +113,19 @@ def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> 
     if lacking:
         must = {"view_channel", "send_messages_in_threads" if is_thread else "send_messages"}
         state: Literal["warn", "bad"] = "bad" if must & {each.attribute for each in lacking} else "warn"
-        yield SetupFinding(
-            state, f"in #{channel.name} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {_FIX}"
-        )
+        yield Finding(state, f"in #{channel.name} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {_FIX}")
 
 
-def _voice_channel(channel: Any, channel_id: int) -> Iterator[SetupFinding]:
+def _voice_channel(channel: Any, channel_id: int) -> Iterator[Finding]:
     """A voice channel it was asked into; without any of the three it cannot talk there."""
     if channel is None:
         fix = "let it see the channel, or use /unsubscribe-voice"
-        yield SetupFinding("warn", f"voice channel {channel_id} is gone or hidden from the bot: {fix}")
+        yield Finding("warn", f"voice channel {channel_id} is gone or hidden from the bot: {fix}")
         return
     lacking = _lacking(channel.permissions_for(channel.guild.me), [_VIEW, *WITH_VOICE])
     if lacking:
         says = f"in the voice channel {channel.name!r} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {_FIX}"
-        yield SetupFinding("bad", says)
+        yield Finding("bad", says)
 
 
 def _lacking(rights: Any, needed: Sequence[BotPermission]) -> list[BotPermission]:

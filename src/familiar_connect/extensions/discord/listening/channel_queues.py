@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.api.support import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,8 @@
+"""For networks that offer commands in a way of their own, with forms and suggestions: what there is, and its use."""
+
+from __future__ import annotations
+
+from familiar_connect.extensions.hosts.command_host import CommandHost
+from familiar_connect.slash.command import SlashFile, SlashForm, SlashPlace
+
+__all__ = ["CommandHost", "SlashFile", "SlashForm", "SlashPlace"]

@@ -1,0 +1,1 @@
+"""What happens in channels, taken in order, and what was said while nobody listened."""

@@ -1,0 +1,67 @@
+"""VerbHost: the command line as a verb of an extension meets it.
+
+A verb is a click command. It says what it has to say by its host, which knows the home that is meant, wraps lines to
+the window and names commands as they are typed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+HOST_KEY = "familiar_connect.extensions.verbs"
+"""Under which click keeps the host of the verb that runs."""
+
+
+class VerbHost(Protocol):
+    """What a verb may do: know whom it is about, read its extension's secrets, and say something."""
+
+    secrets_file: Path
+    """The owner's file of secrets, for a sentence that names it."""
+
+    def say(self, text: str) -> None:
+        """Print *text* for a person; commands in backquotes are shown as they are typed here."""
+
+    def say_json(self, value: object) -> None:
+        """Print *value* for a script."""
+
+    def choose_familiar(self, named: str | None) -> str:
+        """The familiar that is meant: the one *named*, else FAMILIAR_ID's, else the only one; empty: nobody's."""
+
+    def read_secret(self, name: str, familiar_id: str) -> tuple[str, str | None]:
+        """A secret that a part of the extension names: under which name it is kept, and its value where it is there."""
+
+    def has_alters(self, familiar_id: str) -> bool:
+        """Whether that familiar, where it is known, has further personas."""
+
+    def list_familiars(self) -> Sequence[str]:
+        """The familiars of this home."""
+
+
+def open_verb(ctx: click.Context) -> VerbHost:
+    """The command line on which the verb of *ctx* runs."""
+    host: VerbHost = ctx.meta[HOST_KEY]
+    return host
+
+
+def _complete(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(each) for each in open_verb(ctx).list_familiars() if each.startswith(begun)]
+
+
+def familiar_option(command: Any) -> Any:
+    """The option `--familiar ID`, as the parameter `familiar_id`."""
+    says = "Which familiar (else FAMILIAR_ID)."
+    return click.option("--familiar", "familiar_id", metavar="ID", shell_complete=_complete, help=says)(command)
+
+
+def json_option(command: Any) -> Any:
+    """The option `--json`, as the parameter `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")(command)
