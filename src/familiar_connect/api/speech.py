@@ -5,8 +5,9 @@ A name is loaded when it is first asked for, so that whoever says what an extens
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.parts import RecognizerPart, SynthesizerPart
@@ -56,31 +57,23 @@ __all__ = [
     "read_sound",
 ]
 
-_HOMES = {
-    "extensions.parts": ("RecognizerPart", "SynthesizerPart"),
-    "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
-    "voice.remote_service": ("RemoteService",),
-    "voice.service_sockets": ("ServiceSockets",),
-    "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_sound"),
-    "voice.speech_context": ("SpeechContext",),
-    "voice.speech_service": (
-        "ServiceAnswer",
-        "ServiceCalls",
-        "SpeechService",
-        "SpeechServiceError",
-        "check_speech_length",
-    ),
-    "voice.types": ("TTSResult", "TranscriptionResult", "WordTimestamp"),
-    "voice.websocket": ("WebSocket", "WebSocketClosedError"),
-}
-
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"familiar_connect.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__ = load_lazily(
+    __name__,
+    {
+        "extensions.parts": ("RecognizerPart", "SynthesizerPart"),
+        "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
+        "voice.remote_service": ("RemoteService",),
+        "voice.service_sockets": ("ServiceSockets",),
+        "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_sound"),
+        "voice.speech_context": ("SpeechContext",),
+        "voice.speech_service": (
+            "ServiceAnswer",
+            "ServiceCalls",
+            "SpeechService",
+            "SpeechServiceError",
+            "check_speech_length",
+        ),
+        "voice.types": ("TTSResult", "TranscriptionResult", "WordTimestamp"),
+        "voice.websocket": ("WebSocket", "WebSocketClosedError"),
+    },
+)

@@ -11,14 +11,14 @@ from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.habits import KEY_HABITS
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.name_completion import complete_keys
-from familiar_connect.config.built_in import read_short_names
+from familiar_connect.config.built_in import read_main_secrets
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import ConfigError
 
 SHORT_NAMES = {
     "openrouter": "OPENROUTER_API_KEY",
-    **read_short_names(),
+    **read_main_secrets(),
 }
 """What people call the service instead of the variable."""
 NOT_KEYS = (HOME_VARIABLE, FAMILIAR_VARIABLE)

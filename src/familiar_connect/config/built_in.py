@@ -61,7 +61,7 @@ def provider_of(voice: str) -> str:
 @cache
 def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
     """Verb → which of them brings it, and its line in the help; platforms with a module `verbs` bring some."""
-    with_verbs = [each for each in BUILT_IN_PLATFORMS if find_spec(f"{_PACKAGE}.{each}.verbs") is not None]
+    with_verbs = [built_in for built_in in BUILT_IN_PLATFORMS if find_spec(f"{_PACKAGE}.{built_in}.verbs") is not None]
     return {
         verb: (built_in, says)
         for built_in in with_verbs
@@ -69,13 +69,10 @@ def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def read_short_names() -> Mapping[str, str]:
-    """What people call a service instead of the secret that is its key, as far as built-in extensions tell."""
-    return {
-        short: secret
-        for built_in in BUILT_IN
-        for short, secret in getattr(load_built_in_module(built_in, "secrets"), "SHORT_NAMES", {}).items()
-    }
+def read_main_secrets() -> Mapping[str, str]:
+    """For each of them that has secrets, the one that is meant by its name alone; of a voice by its provider's."""
+    modules = {provider_of(built_in): load_built_in_module(built_in, "secrets") for built_in in BUILT_IN}
+    return {name: module.MAIN_SECRET for name, module in modules.items() if hasattr(module, "MAIN_SECRET")}
 
 
 @cache

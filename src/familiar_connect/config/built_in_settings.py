@@ -9,7 +9,7 @@ from familiar_connect.config.built_in import BUILT_IN_PLATFORMS, load_built_in_m
 from familiar_connect.config.settings import section
 
 PLATFORM_SECTIONS: dict[str, type[Any]] = {
-    each: load_built_in_module(each, "settings").Settings for each in BUILT_IN_PLATFORMS
+    built_in: load_built_in_module(built_in, "settings").Settings for built_in in BUILT_IN_PLATFORMS
 }
 """Platform → the dataclass of its section."""
 BuiltInSettings: type[Any] = make_dataclass(

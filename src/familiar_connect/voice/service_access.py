@@ -8,7 +8,7 @@ from typing import Any
 
 from familiar_connect.config.built_in import name_voice
 from familiar_connect.config.command import command_name
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import split_extension_model
 from familiar_connect.config.secrets import Secrets, home_from_environment
 from familiar_connect.config.trust import TrustedOrigins
@@ -59,6 +59,10 @@ class ServiceAccess:
         return SpeechContext(
             settings=settings,
             secrets={name: value for name, value in named.items() if value is not None},
+            secrets_of_home=frozenset(
+                name for name, value in named.items() if value and value == self.secrets.get_from_home(name)
+            ),
+            secrets_file=HomeFolder(self.home).secrets_file,
             clock=SystemClock(),
             folder=FamiliarFolder(root).extension_data(name_voice(config.provider)),
             familiar_id=root.name,

@@ -34,7 +34,8 @@ def read_platform_rules(config: CharacterConfig) -> PlatformRules:
         bots=frozenset(
             f"{platform}:{user_id}"
             for platform, each in sections.items()
-            for user_id in getattr(each, "hears_bots", ())
+            if hasattr(each, "hears_bots")
+            for user_id in each.hears_bots
         ),
         bot_reply_limit=min(limits, default=0),
         answer_late_s=max(waits, default=ANSWER_LATE_S),

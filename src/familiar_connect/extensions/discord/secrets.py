@@ -6,8 +6,8 @@ TOKEN = "DISCORD_BOT"
 ADDRESS = "DISCORD_API_URL"
 FIRST_NEED = TOKEN
 """What the owner gives first, for the help of the command line."""
-SHORT_NAMES = {"discord": TOKEN}
-"""What `familiar keys set` takes in place of the variable."""
+MAIN_SECRET = TOKEN
+"""The one that `familiar keys set discord` sets."""
 
 SECRETS = {
     TOKEN: "Token of the Discord bot. `DISCORD_BOT_WREN` is that of the familiar `wren` and comes before it.",

@@ -6,8 +6,8 @@ CLIENT_ID = "TWITCH_CLIENT_ID"
 CLIENT_SECRET = "TWITCH_CLIENT_SECRET"
 SPEAKER_TOKEN = "TWITCH_TOKEN"
 BROADCASTER_TOKEN = "TWITCH_BROADCASTER_TOKEN"
-SHORT_NAMES = {"twitch": SPEAKER_TOKEN}
-"""What `familiar keys set` takes in place of the variable."""
+MAIN_SECRET = SPEAKER_TOKEN
+"""The one that `familiar keys set twitch` sets."""
 
 SECRETS = {
     CLIENT_ID: "Client id of your application at Twitch.",

@@ -9,4 +9,4 @@ SECRETS = {
     KEY: "Key for Azure speech.",
     REGION: "Region of the Azure speech service.",
 }
-SHORT_NAMES = {"azure": KEY}
+MAIN_SECRET = KEY

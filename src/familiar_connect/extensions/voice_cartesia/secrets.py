@@ -5,4 +5,4 @@ from __future__ import annotations
 KEY = "CARTESIA_API_KEY"
 
 SECRETS = {KEY: "Key for Cartesia speech."}
-SHORT_NAMES = {"cartesia": KEY}
+MAIN_SECRET = KEY

@@ -15,4 +15,4 @@ SECRETS = {
     "DEEPGRAM_RECONNECT_MAX_ATTEMPTS": "Most attempts to reconnect.",
     "DEEPGRAM_RECONNECT_BACKOFF_CAP_S": "Longest wait between two attempts, seconds.",
 }
-SHORT_NAMES = {"deepgram": KEY}
+MAIN_SECRET = KEY

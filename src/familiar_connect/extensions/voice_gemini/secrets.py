@@ -9,4 +9,4 @@ SECRETS = {
     KEY: "Key for Gemini speech.",
     OTHER_KEY: f"Stands in for `{KEY}`.",
 }
-SHORT_NAMES = {"gemini": OTHER_KEY}
+MAIN_SECRET = OTHER_KEY

@@ -5,4 +5,4 @@ from __future__ import annotations
 KEY = "OPENAI_API_KEY"
 
 SECRETS = {KEY: "Key for OpenAI's speech and transcription."}
-SHORT_NAMES = {"openai": KEY}
+MAIN_SECRET = KEY
