@@ -36,10 +36,7 @@ def marks(scene: Scene = SCENE, **more: object) -> MentionResolver:
         ("https://discord.com/channels/5/70/123 says", "#garden says"),
         ("https://ptb.discord.com/channels/5/70", "#garden"),
         ("http://chat.example/channels/@me/70", "#garden"),
-        (
-            "https://discord.com/channels/5/71/123 /channels/5/70",
-            "https://discord.com/channels/5/71/123 /channels/5/70",
-        ),
+        ("https://discord.com/channels/5/71/123 /channels/5/70", "<#71> /channels/5/70"),
         ("<@99>!", "Wren of the House!"),
         ("<@12345> <#1> <@&1>", "<@12345> <#1> <@&1>"),
         ("a < b and c://d", "a < b and c://d"),

@@ -29,14 +29,10 @@ def read_platform_rules(config: CharacterConfig) -> PlatformRules:
     sections: dict[str, object] = vars(config.built_in)
     limits = [each.bot_reply_limit for each in sections.values() if hasattr(each, "bot_reply_limit")]
     waits = [each.answer_late_s for each in sections.values() if hasattr(each, "answer_late_s")]
+    bots = {platform: each.hears_bots for platform, each in sections.items() if hasattr(each, "hears_bots")}
     return PlatformRules(
         dms={platform: each.dms for platform, each in sections.items() if hasattr(each, "dms")},
-        bots=frozenset(
-            f"{platform}:{user_id}"
-            for platform, each in sections.items()
-            if hasattr(each, "hears_bots")
-            for user_id in each.hears_bots
-        ),
+        bots=frozenset(f"{platform}:{user_id}" for platform, ids in bots.items() for user_id in ids),
         bot_reply_limit=min(limits, default=0),
         answer_late_s=max(waits, default=ANSWER_LATE_S),
     )

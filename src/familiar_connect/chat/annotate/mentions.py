@@ -16,6 +16,7 @@ from familiar_connect.support.system_notes import speaker_name
 logger = logging.getLogger(__name__)
 
 _CHANNEL_LINK = re.compile(r"https?://[\w.-]{1,100}/channels/(?:\d{1,20}|@me)/(\d{1,20})(?:/\d{1,20})?(?!\d)")
+"""A network's own address of a channel or message; a copy of the network has another host."""
 _MARK = re.compile(r"<(@[!&]?|#)(\d{1,20})>")
 _EMOJI = re.compile(r"<a?:(\w{1,64}):\d{1,20}>")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -33,13 +34,8 @@ class MentionResolver:
     def readable(self, text: str) -> str:
         """*text* with every mark that can be resolved as a name, and emojis by theirs outside of code."""
         if "://" in text and "/channels/" in text:
-            text = _CHANNEL_LINK.sub(self._channel_name, text)
+            text = _CHANNEL_LINK.sub(r"<#\1>", text)
         return emoji_names(self._named(text)) if "<" in text else text
-
-    def _channel_name(self, link: re.Match[str]) -> str:
-        """The channel that *link* leads to, by the number that it has here, whatever the network's address is."""
-        known = self._channels.get(link[1])
-        return link[0] if known is None else f"#{known}"
 
     def _named(self, text: str) -> str:
         unknown = 0
