@@ -28,7 +28,7 @@ LONGEST_S = 1.0
 _STARTS = re.compile(
     r"^\s*(?:import|from) (?:subprocess|multiprocessing"
     r"|tests\.fakes\.(?:program|program_process|page|terminal|installed|rehearsal_process|warm_program)\b"
-    r"|familiar_connect\.testing\.discord_server|tests\.fakes\.(?:discord|twitch)\w*server)",
+    r"|familiar_connect\.extensions\.discord\.demo|tests\.fakes\.(?:discord|twitch)\w*server)",
     re.MULTILINE,
 )
 _CRASHES = re.compile(r"crash|kill|trouble|outlive")
