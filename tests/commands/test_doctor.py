@@ -146,7 +146,7 @@ def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, mo
     monkeypatch.setenv("DISCORD_BOT", "a-token")
     (root / "character.toml").write_text('[twitch]\nchannel = "ada"\n', encoding="utf-8")
     monkeypatch.setattr("familiar_connect.config.command.LAUNCHER", "not-there.py")
-    monkeypatch.setattr("familiar_connect.platforms.requirements.DISCORD_LIBRARY", "no_such_library")
+    monkeypatch.setattr("familiar_connect.extensions.setup.find_spec", lambda library: None)
 
     assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "bad"
     assert "-m pip install 'py-cord[voice]>=2.8,<3'" in found(tmp_path, "discord")[1]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.extension_list import FoundExtension
+from familiar_connect.extensions import load
 from familiar_connect.extensions.host import PlatformHost
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.slash.registry import MAY_NOT_CONTROL
@@ -121,3 +126,26 @@ async def test_controls_means_the_same_in_every_section(tmp_path: Path, whose: s
 
     assert said is not None
     assert said.startswith(MAY_NOT_CONTROL.split(";")[0]) is is_refused
+
+
+def test_what_of_ours_an_extension_is_the_first_to_load_costs_no_time_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a slow computer that takes longer than a stranger's package may."""
+    gate, counted = threading.Event(), itertools.count()
+
+    def count_ours() -> int:
+        """Something more of ours was loaded each time; the package goes on after a while."""
+        now = next(counted)
+        if now == 5:
+            gate.set()
+        return now
+
+    source = "import gate_of_tea\ngate_of_tea.gate.wait(60)\nfrom familiar_connect.api import Extension\n"
+    (tmp_path / "slow_tea.py").write_text(f"{source}extension = Extension(name='tea')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "gate_of_tea", SimpleNamespace(gate=gate))
+    monkeypatch.setattr(load, "_count_ours", count_ours)
+    found = FoundExtension(name="tea", target="slow_tea:extension", package="slow-tea", version="1")
+
+    assert load.load_extension(found, limit_s=0.01).name == "tea"

@@ -1,1 +1,1 @@
-"""Places to try the program in without an account anywhere."""
+"""Doubles for tests and benchmarks."""
