@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from familiar_connect.history.message_edits import DELETED
+from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from tests.fakes.twitch_server import Token, TwitchServer
-from tests.fakes.twitch_stage import BEN, Stage, ada_streams, both_listen, on_stage, tell
+from tests.fakes.twitch_stage import BEN, CHANNEL_ID, Stage, ada_streams, both_listen, on_stage, tell
 from tests.fakes.waiting import until
 
 MODERATOR: dict[str, Any] = {"who": "mo", "user_id": "77", "badges": [{"set_id": "moderator", "id": "1", "info": ""}]}
@@ -270,6 +272,19 @@ async def test_a_moderator_begins_the_talk_anew(tmp_path: Path) -> None:
 
         assert stage.server.sent[0].endswith("!ember reset undo takes it back.")
         assert "Morwen" not in prompts(stage)[-1]
+
+
+async def test_what_the_model_noted_to_remind_somebody_of_is_told_in_the_chat(tmp_path: Path) -> None:
+    """In the familiar's own words, and once."""
+    async with on_stage(tmp_path, TwitchServer(), replies=("Ben, your tea!",), broadcaster=None) as stage:
+        familiar, ben = stage.house.familiar, Author("twitch", "22", "ben", "Ben")
+        soon = familiar.clock.now() + timedelta(seconds=0.2)
+        await familiar.stores.reminders.set(ben, "drink tea", soon, channel_id=CHANNEL_ID, guild_id=None)
+        await stage.server.until(lambda: stage.server.sent)
+        await familiar.reply_path.reminders.wait_until_idle()
+
+        assert stage.server.sent == ["Ben, your tea!"]
+        assert familiar.stores.reminders.of_person(ben) == []
 
 
 async def test_a_viewer_who_floods_the_chat_with_commands_is_answered_once(tmp_path: Path) -> None:
