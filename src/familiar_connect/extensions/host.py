@@ -372,6 +372,8 @@ class PlatformHost:
         if self._keeps_numbers and is_large_number(number):
             return str(number)
         key = await off_loop(self._familiar.history_store.channel_keys.key_of, number)
+        if key is None and self._keeps_numbers:  # heard as a number: `ServerHost` writes no name down
+            return str(number)
         return key.id if key is not None and key.platform == self.platform else None
 
     async def _number(self, channel: str) -> int:

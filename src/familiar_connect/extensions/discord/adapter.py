@@ -301,7 +301,7 @@ class DiscordPlatform:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, sorted(payload.message_ids)))
 
     async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
-        await self._host.withdraw(str(channel_id), [str(each) for each in message_ids])
+        await self._servers.withdraw(channel_id, [str(each) for each in message_ids])
 
     async def _on_ban(self, guild: Any, user: Any) -> None:
         """Discord does not say how much of what they wrote goes with a ban: the most that may."""

@@ -56,6 +56,10 @@ class ServerHost:
         """A message reads otherwise now."""
         await self._familiar.reply_path.message_edits.on_edit(message)
 
+    async def withdraw(self, channel_id: int, message_ids: Collection[str]) -> None:
+        """The messages were deleted: nothing of them is told again."""
+        await self._familiar.reply_path.message_edits.on_delete(channel_id, message_ids)
+
     async def withdraw_of(self, author: Author, server_id: int, since: datetime) -> None:
         """All that somebody said on a server since then was deleted, as with a ban."""
         await self._familiar.reply_path.message_edits.on_ban(author, server_id, since=since)
