@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,8 @@ FAILURES: tuple[str | ModelError, ...] = (
     ModelTimeoutError("The model took too long."),
 )
 """Ways in which a model fails: with nothing, an error of its server, a wrong key, and too late."""
+QUIET_LOOKS, QUIET_EVERY_S, QUIET_WITHIN_S = 10, 0.1, 60.0
+"""So often in a row no thread must be at work, looked at so far apart, before it is counted what the process holds."""
 SPEAKS_UNASKED_EVERY = 3
 """Of the moments in which it might join in, the familiar takes every third."""
 
@@ -197,6 +200,7 @@ async def run_familiar(plan: Plan) -> None:
         if line == "count":
             gauge.read()
             await familiar.reply_path.recorder.wait_until_idle()
+            await _wait_until_quiet()
             return await asyncio.to_thread(count_held, asyncio.get_running_loop())
         if line == "growing":
             return await asyncio.to_thread(find_growing)
@@ -213,6 +217,14 @@ async def run_familiar(plan: Plan) -> None:
         for task in tasks:
             await cancel_and_wait(task)
         await familiar.aclose()
+
+
+async def _wait_until_quiet() -> None:
+    """Wait until no thread is at work: the index and the writer go on after the last reply, and hold what they read."""
+    quiet, ends_at = 0, time.monotonic() + QUIET_WITHIN_S
+    while quiet < QUIET_LOOKS and time.monotonic() < ends_at:
+        quiet = 0 if thread_pools.has_busy_threads() else quiet + 1
+        await asyncio.sleep(QUIET_EVERY_S)
 
 
 def _begin_at_once() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import os
+import re
 import resource
 import sys
 import threading
@@ -32,6 +33,8 @@ NUMBER_BYTES = 32
 """A number as Python holds it: the key of a unit, a word, or a count."""
 PACKAGE = "familiar_connect"
 _DATA = (str, bytes, bytearray, int, float, tuple, list, dict, set, frozenset, array, ndarray, datetime)
+_POOLED = re.compile(r"-[1-4]$")
+"""Threads that wait for work of one module, four at most for each: a pool starts one when its others are all busy."""
 _LINK = "_lru_list_elem"
 """What `functools.lru_cache` strings its entries together with."""
 _PAGE = resource.getpagesize()
@@ -100,7 +103,8 @@ def count_held(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         "objects": count_objects(),
         "handles": handles,
         "tasks": len(asyncio.all_tasks(loop)),
-        "threads": threading.active_count(),
+        "threads": sum(_POOLED.search(thread.name) is None for thread in threading.enumerate()),
+        "pooled": sum(_POOLED.search(thread.name) is not None for thread in threading.enumerate()),
     }
 
 

@@ -160,7 +160,8 @@ def _line(reading: dict[str, Any], seconds: float) -> str:
         f" {reading['heap_free'] / 1e6:.1f} free)  {reading['objects']:>9,} objects"
         f" {sum(reading['by_type'].values()) / 1e6:.1f} MB ({_largest(reading['by_type'])})"
         f"  {reading['cached']:,} of {reading['cached_most']:,} cached  {reading['pages']:,} pages"
-        f"  {reading['handles']} handles  {reading['tasks']} tasks  {reading['threads']} threads"
+        f"  {reading['handles']} handles  {reading['tasks']} tasks  {reading['threads']} threads,"
+        f" {reading['pooled']} in pools"
         f"  {reading['files']:,} files {reading['file_bytes'] / 1e6:.1f} MB  {seconds:.0f} s"
     )
 
@@ -204,6 +205,10 @@ def rows(found: dict[str, Any]) -> list[Row]:
             value=", ".join(f"{warm[name]} → {last[name]}" for name in ("handles", "tasks", "threads")),
             bar="no more" if is_long else "",
             ok=not grown if is_long else None,
+        ),
+        Row(
+            name="threads that wait for work in pools of at most four, in the middle and at the end",
+            value=f"{warm['pooled']} → {last['pooled']}",
         ),
         Row(
             name="entries in caches, pages of memory, files, in the middle and at the end",

@@ -61,6 +61,7 @@ async def test_a_soak_reads_what_the_process_holds_after_each_round() -> None:
     assert (len(found["curve"]), last["heard"]) == (3, 40)
     assert last["answered"] > 0
     assert last["tasks"] < 20
+    assert 0 < last["threads"] < last["pooled"]
     assert 0 < last["held"] < last["heap_in_use"] < last["rss"]
     assert 0 < last["cache_bytes"] == sum(last["caches"].values()) < last["held"]
     assert 0 < last["cached"] <= last["cached_most"]
@@ -91,6 +92,7 @@ def test_a_soak_is_judged_by_its_second_half_and_beside_the_parts_it_names(part:
         "handles",
         "tasks",
         "threads",
+        "pooled",
         "cached",
         "pages",
         "files",
