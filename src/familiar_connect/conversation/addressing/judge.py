@@ -52,8 +52,6 @@ _COMMA = ",:،、，;—–"
 _STOP = "!?.…！？。~؟;"
 _NO_FIRST_NAMES = OPENERS | COMMANDS | BEFORE_MENTION | QUESTION_WORDS | YOU | {"i"}
 _COMMAND_LINE = re.compile(r"(?:^|\s)(?:[!/.$][a-z]\w*|`)")
-
-
 _AND = frozenset(("and", "und", "et", "y", "e", "och", "en", "и", "та", "ve", "και", "dan", "và"))
 _ASKING = frozenset(("do", "are", "can", "could", "will", "would", "did", "have", "is", "was", "does", "has", "should"))
 _ASKED_ABOUT = YOU | frozenset(("it", "a", "the", "there", "this", "that", "he", "she", "we", "they", "i", "my"))
@@ -121,12 +119,12 @@ class _Surroundings:
 def judge_address(text: str, names: Iterable[str]) -> Address | None:
     """How *text* uses the first of *names* that is called in it, or else mentioned; None: it holds none of them."""
     shown, names = without_addresses(text[:MAX_SEARCHED_CHARS]), list(names)
+    if not contains_any_name(shown, names):  # as in most messages, and every one is judged
+        return None
     found = [_judge(each) for each in _find_surroundings(shown, names)]
     if found:
         told = next((each for each in found if each.is_call and each.is_sure), None)
         return told or next((each for each in found if each.is_call), found[0])
-    if not contains_any_name(shown, names):
-        return None
     is_done_to_them = contains_any_name(" ".join(_ACTION.findall(shown)), names)
     return _PERHAPS_CALLED if is_done_to_them else _MENTIONED
 
