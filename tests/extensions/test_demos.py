@@ -12,7 +12,7 @@ import pytest
 
 from familiar_connect.api import InboundMessage, Place, PlaceFeatures, PlatformHost, ReadBy, Scene
 from familiar_connect.api.stand_in import DemoPart, TourStep
-from familiar_connect.config.built_in import BUILT_IN_PLATFORMS, has_demo
+from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_PLATFORMS, has_demo
 from familiar_connect.extensions.load import find_platform
 from familiar_connect.platforms.terminal.demonstration import Demonstration, TourReader
 from familiar_connect.platforms.terminal.line_input import PipeReader
@@ -115,7 +115,7 @@ def test_the_help_of_run_loads_no_extension() -> None:
     assert done.returncode == 0, done.stderr
     assert "--demo-discord" in shown
     assert "--demo-twitch" not in shown
-    assert {name.split(".")[-1] for name in loaded.split()} <= {*BUILT_IN_PLATFORMS, "secrets", "settings", "verbs"}
+    assert {name.split(".")[-1] for name in loaded.split()} <= {*BUILT_IN, "secrets", "settings", "verbs"}
 
 
 @pytest.mark.process

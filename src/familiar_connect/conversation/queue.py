@@ -15,6 +15,7 @@ from typing import Any
 from familiar_connect.conversation.buffer import sort_by_history, with_edit, without_oldest
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import TurnDeadlineError
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, wait_unless_needed
 
 logger = logging.getLogger(__name__)
@@ -305,14 +306,21 @@ def split_batch(
 ) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
     """The messages one reply answers, for the same is asked with them and one person asks; and those that wait on.
 
-    A reply is said to whom its prompt names, so of several who ask each gets one. In a call they get one together.
+    A reply is said to whom its prompt names, so of several who ask each gets one. In a call they get one together, and
+    so do those who take turns at a table on this computer.
     """
     count = next((at for at, each in enumerate(waiting) if each.asked != waiting[0].asked), len(waiting))
-    askers = [(at, each.author.canonical_key) for at, each in enumerate(waiting[:count]) if each.is_for_us]
+    askers = [(at, each.author.canonical_key) for at, each in enumerate(waiting[:count]) if _asks_alone(each)]
     others = [at for at, asker in askers if asker != askers[0][1]]
     if others and not is_voice:
         count = max(at for at, _ in askers if at < others[0]) + 1
     return tuple(waiting[:count]), waiting[count:]
+
+
+def _asks_alone(message: BufferedMessage) -> bool:
+    """Whether *message* asks for a reply of its own."""
+    is_at_table = message.message is not None and message.message.platform in LOCAL_PLATFORMS
+    return message.is_for_us and not is_at_table
 
 
 def _must_retry(exchange: Exchange) -> bool:
