@@ -1,4 +1,4 @@
-"""The benchmarks of the core, in one table: `python -m benchmarks [--quick] [--json]`."""
+"""The benchmarks in one table: `python -m benchmarks [--quick] [--json]`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The numbers of the core, measured with the program's real parts and printed in one table.
+"""The numbers of the program, measured with its real parts and printed in one table.
 
-Run `python -m benchmarks.core`; `--quick` for a short form, `--json` for a script, `--part NAME` for one
-part. A missed bar is marked, not an error: the exit code
-says whether measuring worked.
+Run `python -m benchmarks`; `--quick` for a short form, `--json` for a script, `--part NAME` for one part. A part whose
+extra is not installed says so and costs none of the others. A missed bar is marked, not an error: the exit code
+says whether measuring worked. What asks a model for hours, or starts the program a thousand times, is a command of its
+own (`benchmarks.recall`, `benchmarks.reliability` and others).
 """
 
 from __future__ import annotations
@@ -10,62 +11,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
-from benchmarks import embedded, history_scale, pipeline, prefix, startup
 from benchmarks.table import Row, machine, table
 from familiar_connect.errors import ModelSetupError
 
-QUICK_SIZES = (2_000, 20_000)
-SIZES = (10_000, 1_000_000)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One thing that is measured: how, and how it is told."""
-
-    measure: Callable[[bool], dict[str, Any]]
-    rows: Callable[[dict[str, Any]], list[Row]]
-
-
-def _history(quick: bool) -> dict[str, Any]:
-    if quick:
-        return history_scale.measure(QUICK_SIZES, read_rounds=200, append_rounds=100)
-    return history_scale.measure(SIZES)
-
-
-def _history_rows(found: dict[str, Any]) -> list[Row]:
-    short, long = found["sizes"]
-    result = [
-        Row(
-            name=f"{name}: {long:,} against {short:,} turns",
-            value=f"{row['ratio']:.2f} × ({row['median_us'][long]:.0f} µs against {row['median_us'][short]:.0f} µs)",
-            bar=f"≤ {history_scale.MOST_GROWTH:g} ×",
-            ok=row["ok"],
-        )
-        for name, row in found["reads"].items()
-    ]
-    result += [
-        Row(
-            name=f"durable append at {size:,} turns against a bare insert",
-            value=f"{row['ratio']:.2f} × ({row['median_us']:.0f} µs against {row['bare_median_us']:.0f} µs)",
-            bar=f"≤ {history_scale.MOST_APPEND_COST:g} ×",
-            ok=row["ok"],
-        )
-        for size, row in found["append"].items()
-    ]
-    return result
-
-
-PARTS: dict[str, Part] = {
-    "pipeline": Part(measure=lambda quick: pipeline.measure(quick=quick), rows=pipeline.rows),
-    "history": Part(measure=_history, rows=_history_rows),
-    "startup": Part(measure=lambda quick: startup.measure(quick=quick), rows=startup.rows),
-    "prefix": Part(measure=lambda quick: prefix.measure(quick=quick), rows=prefix.rows),
-    "embedded": Part(measure=lambda quick: embedded.measure(quick=quick), rows=embedded.rows),
+PARTS = {
+    "pipeline": "pipeline",
+    "history": "history_scale",
+    "startup": "startup",
+    "prefix": "prefix",
+    "turns": "turns",
+    "side_calls": "side_calls",
+    "index_cost": "index_cost",
+    "index_memory": "index_memory",
+    "found_at_once": "found_at_once",
+    "voice": "voice",
+    "web": "web",
+    "embedded": "embedded",
 }
+"""Name → the module with `measure` and `rows`, which is loaded when its turn comes."""
 
 
 def run(names: Sequence[str], *, quick: bool = False) -> tuple[dict[str, Any], dict[str, list[Row]]]:
@@ -75,9 +43,10 @@ def run(names: Sequence[str], *, quick: bool = False) -> tuple[dict[str, Any], d
     for name in names:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
         try:
-            found[name] = PARTS[name].measure(quick)
-            rows[name] = PARTS[name].rows(found[name])
-        except ModelSetupError as missing:
+            part = import_module(f"benchmarks.{PARTS[name]}")
+            found[name] = part.measure(quick=quick)
+            rows[name] = part.rows(found[name])
+        except (ModelSetupError, ImportError) as missing:
             rows[name] = [Row(name="not measured", value=str(missing))]
     return found, rows
 
@@ -100,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.core", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a short form, for a look in passing")
     parser.add_argument("--json", action="store_true", help="everything measured, for a script")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="only this one; may be given again")

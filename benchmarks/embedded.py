@@ -20,13 +20,16 @@ from typing import IO, Any
 
 import familiar_connect
 from benchmarks.table import Row
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.observe.ledger import SQLiteCollector
+from tests.fakes.program import shorten_replies
 
 WORKED_ANEW_TOKENS, WORKED_ANEW_SHARE = 150, 1 / 3
 TYPING_S = 4.0
-"""How long someone reads the greeting and types, while the model works ahead."""
+"""How long someone reads the greeting and types, while the model works ahead, as it does before a second message."""
 PATIENCE_S = 180.0
+WORKED_AHEAD = "Worked ahead"
 LINES = ("Hello! Who are you?", "I brought you some tea. What kind do you like?")
 RESTART_LINES = ("I'm back! Did you miss me?", "Tell me about the rain.")
 
@@ -39,7 +42,7 @@ class Chat:
         environment = {**os.environ, "PYTHONPATH": source, "PYTHONUNBUFFERED": "1"}
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "familiar_connect", "-v", "--home", str(home), "chat", "--plain"],
+            [sys.executable, "-P", "-m", "familiar_connect", "-vv", "--home", str(home), "chat", "--plain"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -83,6 +86,10 @@ class Chat:
         self._wait(lambda: len(seen()) >= times)
         return seen()[times - 1]
 
+    def noted_after(self, text: str, moment: float) -> None:
+        """Wait until *text* stands in the log later than *moment*."""
+        self._wait(lambda: any(at > moment and text in line for at, line in self.notes))
+
     def reply_over(self, number: int) -> int:
         """Wait until the reply of that number is recorded and its line closed; the characters printed by then."""
         self.noted("reply.turn_recorder turn", times=number)
@@ -119,6 +126,8 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     for _ in range(1 if quick else 3):
         with tempfile.TemporaryDirectory(prefix="familiar-embedded-") as folder:
             home = Path(folder) / "home"
+            if quick:
+                shorten_replies(home)  # how long one is changes nothing about what is worked for the next
             runs["first start"].append(_run(home, LINES, forget_weights=True))
             runs["restart"].append(_run(home, RESTART_LINES))
             if not quick:
@@ -138,6 +147,7 @@ def _run(home: Path, lines: Sequence[str], *, typing_s: float = 0.0, forget_weig
         asked = [chat.say(lines[0])]
         firsts = [chat.first_word(0)]
         printed = chat.reply_over(1)
+        chat.noted_after(WORKED_AHEAD, firsts[0])
         asked.append(chat.say(lines[1]))
         firsts.append(chat.first_word(printed))
         chat.reply_over(2)
@@ -157,7 +167,8 @@ def _run(home: Path, lines: Sequence[str], *, typing_s: float = 0.0, forget_weig
 
 
 def _turns(home: Path) -> list[dict[str, Any]]:
-    (root,) = (home / "familiars").iterdir()
+    profile = HomeFolder(home).profile.root
+    (root,) = (folder for folder in (home / "familiars").iterdir() if folder != profile)
     traces = SQLiteCollector(root / "metrics.db").recent_traces(familiar_id=root.name, limit=10)
     return [_made_of(trace) for trace in sorted(traces, key=lambda trace: trace.timestamp)]
 

@@ -2,7 +2,7 @@
 
 A package counts for an extra when the program itself does not bring it. What is fetched is the sum of the wheels for
 this Python and machine; on the disk it is their files. Run `python -m benchmarks.extra_sizes`; the numbers that hints
-and the guide tell stand in `familiar_connect/config/extra_sizes.py`.
+and the guide tell stand in `familiar_connect/config/extras.py`.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ from familiar_connect.memory.index.folder_listing import FolderListing, FolderSn
 from familiar_connect.memory.index.indexing_store import SCAN_S
 from familiar_connect.support.aio import off_loop
 
-FILES = (10, 10_000)
-QUICK_FILES = (10, 200)
+FILES, QUICK_FILES = (10, 10_000), (200,)
 FOUND_WITHIN_S = 2.0
 MOST_LOOKING = 0.10
 """Of one processor, for looking at the folder."""

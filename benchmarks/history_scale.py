@@ -7,7 +7,6 @@ that a busy disk slows both alike. Run `python -m benchmarks.history_scale [--qu
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.table import parse_arguments
+from benchmarks.table import Row, run_part
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.schema import TURNS_COLUMNS, TURNS_INDEXES
 from familiar_connect.history.store import HistoryStore
@@ -29,6 +28,8 @@ FAMILIAR = "sage"
 CHANNELS = 8
 PEOPLE = 200
 MODES = ("full_rp", "text_conversation_rp", "imitate_voice", None)
+SIZES = (10_000, 1_000_000)
+QUICK_SIZES = (2_000, 20_000)
 MOST_GROWTH = 2.0
 MOST_APPEND_COST = 1.5
 READ_ROUNDS = 1_000
@@ -41,8 +42,13 @@ _INSERT = (
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def measure(
-    sizes: Sequence[int] = (10_000, 1_000_000), *, read_rounds: int = READ_ROUNDS, append_rounds: int = APPEND_ROUNDS
+def measure(*, quick: bool = False) -> dict[str, Any]:
+    """Reads and appends of a short history and of a long one."""
+    return measure_sizes(QUICK_SIZES, read_rounds=200, append_rounds=100) if quick else measure_sizes(SIZES)
+
+
+def measure_sizes(
+    sizes: Sequence[int] = SIZES, *, read_rounds: int = READ_ROUNDS, append_rounds: int = APPEND_ROUNDS
 ) -> dict[str, Any]:
     """Medians in microseconds and their ratios; everything is made in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="familiar-history-") as folder:
@@ -58,7 +64,7 @@ def build(path: Path, size: int) -> Path:
     store = HistoryStore(path)
     with store.database.transaction() as connection:
         connection.executemany(_INSERT, (_row(number) for number in range(size - unfolded)))
-        store.rebuild_channel_stats()
+        store.channel_stats.rebuild()
         connection.executemany(_INSERT, (_row(number) for number in range(size - unfolded, size)))
     store.close()
     return path
@@ -174,30 +180,31 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def table(found: dict[str, Any]) -> str:
-    """The measurements as a Markdown table."""
-    sizes = found["sizes"]
-    lines = [
-        "| history, median µs | " + " | ".join(f"{size:,} turns" for size in sizes) + " | ratio | bar |",
-        "|---|" + "---:|" * (len(sizes) + 1) + "---|",
-    ]
-    for name, row in found["reads"].items():
-        cells = " | ".join(f"{row['median_us'][size]:.0f}" for size in sizes)
-        lines.append(f"| {name} | {cells} | {row['ratio']:.2f} | ≤ {MOST_GROWTH} {'✓' if row['ok'] else '✗'} |")
-    for size, row in found["append"].items():
-        lines.append(
-            f"| append at {size:,}: bare, ours | {row['bare_median_us']:.0f} | {row['median_us']:.0f} "
-            f"| {row['ratio']:.2f} | ≤ {MOST_APPEND_COST} {'✓' if row['ok'] else '✗'} |"
+def rows(found: dict[str, Any]) -> list[Row]:
+    short, long = found["sizes"]
+    result = [
+        Row(
+            name=f"{name}: {long:,} against {short:,} turns",
+            value=f"{row['ratio']:.2f} × ({row['median_us'][long]:.0f} µs against {row['median_us'][short]:.0f} µs)",
+            bar=f"≤ {MOST_GROWTH:g} ×",
+            ok=row["ok"],
         )
-    return "\n".join(lines)
+        for name, row in found["reads"].items()
+    ]
+    result += [
+        Row(
+            name=f"durable append at {size:,} turns against a bare insert",
+            value=f"{row['ratio']:.2f} × ({row['median_us']:.0f} µs against {row['bare_median_us']:.0f} µs)",
+            bar=f"≤ {MOST_APPEND_COST:g} ×",
+            ok=row["ok"],
+        )
+        for size, row in found["append"].items()
+    ]
+    return result
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments, __doc__)
-    long = 100_000 if options.quick else 1_000_000
-    found = measure((10_000, long))
-    print(json.dumps(found, indent=2) if options.json else table(found))
-    return 0 if all(row["ok"] for row in (*found["reads"].values(), *found["append"].values())) else 1
+    return run_part(arguments, title="history", description=__doc__, measure=measure, rows=rows)
 
 
 if __name__ == "__main__":

@@ -161,8 +161,8 @@ FILES = (
 
 def read_as_commands_do(reader: str, path: Path, root: Path) -> str:
     """Read *path* the way its command does; `read`, or the sentence of refusal."""
-    from familiar_connect.bootstrap.document_files.read_document import read_document
     from familiar_connect.bootstrap.from_card import read_card_file
+    from familiar_connect.bootstrap.import_document import read_document
     from familiar_connect.bootstrap.import_preset import import_preset
     from familiar_connect.bootstrap.lorebook_files.books import read_book_file
     from familiar_connect.errors import SetupError
@@ -175,7 +175,7 @@ def read_as_commands_do(reader: str, path: Path, root: Path) -> str:
         elif reader == "preset":
             import_preset(path, root)
         else:
-            read_document(path)
+            read_document(path, root)
     except SetupError as error:
         return str(error)
     return "read"

@@ -1,6 +1,7 @@
 """What the index of a home costs to keep: bytes on disk, the time to build it, and the processor while nobody speaks.
 
     python -m benchmarks.index_cost [--quick] [--json]
+    python -m benchmarks.index_cost --weigh TURNS FILES [--json]    # the bytes alone, in half a minute
 
 The bytes are set beside the words the index holds, those of the turns and of the files. Building is set beside plainly
 embedding the same units (turns, passages and chunks of files) with the same embedder into one SQLite table, by turns,
@@ -9,6 +10,7 @@ in processor time. Idle is a real `familiar chat --plain` that waits for a line 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sqlite3
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import large_home
-from benchmarks.table import Row, run_part
+from benchmarks.table import Row, parse_arguments, print_part, run_part
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.folders import FamiliarFolder, index_folder
 from familiar_connect.history.store import HistoryStore
@@ -199,9 +201,9 @@ def _spent_s(chat: subprocess.Popen[bytes]) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def rows(found: dict[str, Any]) -> list[Row]:
-    size, build, idle = found["size"], found["build"], found["idle"]
-    told = [
+def size_rows(found: dict[str, Any]) -> list[Row]:
+    size = found["size"]
+    return [
         Row(
             name=f"index of {found['turns']:,} turns and {found['files']:,} files, beside the words it holds",
             value=f"{size['index'] / 1e6:.1f} MB, {size['ratio']:.2f} × {size['words'] / 1e6:.2f} MB",
@@ -213,6 +215,13 @@ def rows(found: dict[str, Any]) -> list[Row]:
             for name, part in size["parts"].items()
             if part / size["index"] >= 0.01
         ),
+    ]
+
+
+def rows(found: dict[str, Any]) -> list[Row]:
+    build, idle = found["build"], found["idle"]
+    told = [
+        *size_rows(found),
         Row(
             name=f"building it for {build['units']:,} units, beside embedding and inserting them ({build['embedder']})",
             value=f"{build['ours_s']:.2f} s, {build['ratio']:.2f} × {build['plain_s']:.2f} s",
@@ -232,7 +241,21 @@ def rows(found: dict[str, Any]) -> list[Row]:
     return told
 
 
+def weigh_only(turns: int, files: int) -> dict[str, Any]:
+    """The bytes of a home of *turns* turns and *files* files."""
+    with tempfile.TemporaryDirectory(prefix="familiar-index-cost-") as folder:
+        root = Path(folder) / large_home.FAMILIAR
+        large_home.fill_home_in_child(root, turns=turns, files=files)
+        return {"turns": turns, "files": files, "size": weigh(root)}
+
+
 def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--weigh", nargs=2, type=int)
+    given, others = parser.parse_known_args(arguments)
+    if given.weigh:
+        found = weigh_only(*given.weigh)
+        return print_part("index cost", found, size_rows(found), as_json=parse_arguments(others, __doc__).json)
     return run_part(arguments, title="index cost", description=__doc__, measure=measure, rows=rows)
 
 

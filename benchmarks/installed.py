@@ -72,6 +72,7 @@ def walk(program: InstalledProgram, home: Path) -> Iterator[Row]:
         ("ask, the model fetched", ("ask", "Hello, who are you?"), ""),
         ("ask again", ("ask", "And what do you like?"), ""),
         ("chat", ("chat", "--plain"), "Hello again\n"),
+        ("list", ("list",), ""),
         ("import chat", ("import", "chat", chat.name), ""),
     )
     for name, words, said in steps:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,12 @@ from pathlib import Path
 
 from benchmarks.talk import Fact, Scene, TalkLine, read_scenes
 from familiar_connect.audience import EVERYONE, Audience, AudienceKind
-from familiar_connect.context.providers.history.extractive_summary import extract_summary, tell_elsewhere
-from familiar_connect.context.providers.history.paragraphs import MAX_PARAGRAPH_CHARS
-from familiar_connect.context.providers.history.refresh import PARAGRAPH_LINES
+from familiar_connect.context.providers.history.summaries import (
+    MAX_PARAGRAPH_CHARS,
+    PARAGRAPH_LINES,
+    extract_summary,
+    tell_elsewhere,
+)
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
@@ -33,7 +37,7 @@ from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import is_within
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.weighing.statements import StatementReader
-from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.memory.writer import MODEL_TIMEOUT_S, MemoryWriter, WriterOptions
 from familiar_connect.memory.writing.extractive import ABOUT_HEADING, SAID_HEADING
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from familiar_connect.support.clock import ManualClock
@@ -90,7 +94,14 @@ class KeepingScore:
 class TalkedHome:
     """A home in which the weeks of talk took place."""
 
-    def __init__(self, folder: Path, scenes: Sequence[Scene], writer: SideModel | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        scenes: Sequence[Scene],
+        writer: SideModel | None = None,
+        *,
+        timeout_s: float = MODEL_TIMEOUT_S,
+    ) -> None:
         """*writer* is the model that writes memory; None: one that is too small for it."""
         self.scenes = scenes
         self.clock = ManualClock(datetime.combine(scenes[0].day, datetime.min.time(), UTC))
@@ -102,6 +113,7 @@ class TalkedHome:
             llm_client=writer or ScriptedModel([], capabilities=Capabilities(side_tasks=False)),
             familiar_id=FAMILIAR,
             clock=self.clock,
+            options=WriterOptions(timeout_s=timeout_s),
         )
         self.turns: dict[Scene, list[HistoryTurn]] = {}
 
@@ -127,7 +139,7 @@ class TalkedHome:
     async def write_rest(self) -> None:
         """Try again what a model gave no usable answer for, as the program does, until it is written or put aside."""
         for _ in range(TRIES * len(self.scenes)):
-            if not self.history.count_turns_to_write(familiar_id=FAMILIAR):
+            if not self.history.watermarks.count_unwritten(familiar_id=FAMILIAR):
                 return
             self.clock.advance(timedelta(days=1).total_seconds())
             await self._writer.run()
@@ -233,12 +245,17 @@ def main() -> None:
     parser.add_argument("--mistakes", action="store_true", help="show the mistakes of the open half")
     parser.add_argument("--model", help="compare with a model that writes: a GGUF file, or an endpoint's address")
     parser.add_argument("--facts", type=int, default=40, help="held-back facts for that comparison")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 2, help="threads of a model in a file")
+    parser.add_argument("--state", type=Path, default=None, help="the file with what the model answered so far")
     options = parser.parse_args()
     if options.model is not None:
-        from benchmarks.keeping_model import compare_with_model
+        from benchmarks.keeping_model import STATE, compare_with_model
         from benchmarks.table import table
 
-        print(table({"keeping": compare_with_model(options.model, facts=options.facts)}))
+        rows = compare_with_model(
+            options.model, facts=options.facts, state=options.state or STATE, threads=options.threads
+        )
+        print(table({"keeping": rows}))
         return
     mistakes = options.mistakes
     with tempfile.TemporaryDirectory() as folder:

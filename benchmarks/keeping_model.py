@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.keeping import TalkedHome, author_of
-from benchmarks.remembering.model_server import Recorder, open_model
+from benchmarks.remembering.model_server import CALL_LIMIT_S, Recorder, open_model
 from benchmarks.table import Row
 from benchmarks.talk import Fact, Scene, read_scenes
 from familiar_connect.llm.types import Capabilities, Message
@@ -24,6 +24,8 @@ from familiar_connect.memory.archives import is_archive
 
 FACTS = 40
 WINDOW = 8_192
+ANSWER_SPARE_S = 60.0
+"""A slow machine is no wrong answer: the writer waits longer for one than the call itself may take."""
 STATE = Path(tempfile.gettempdir()) / "familiar-keeping.jsonl"
 
 
@@ -78,7 +80,7 @@ def choose_scenes(facts: int) -> tuple[list[Scene], list[tuple[str, Fact]]]:
 
 
 async def write_scenes(folder: Path, scenes: Sequence[Scene], writer: RecordedWriter | None) -> TalkedHome:
-    home = TalkedHome(folder, scenes, writer)
+    home = TalkedHome(folder, scenes, writer, timeout_s=CALL_LIMIT_S + ANSWER_SPARE_S)
     await home.talk()
     await home.write_rest()
     return home

@@ -38,7 +38,7 @@ from benchmarks.fixtures import (
 )
 from benchmarks.table import Row, percentile, run_part, spread
 from familiar_connect.chat.directives import place_tail
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.pipeline import ContextPipeline

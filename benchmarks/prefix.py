@@ -34,12 +34,12 @@ from familiar_connect.audience import EVERYONE
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.confidence_gate import AUTHORED
 from familiar_connect.context.processors.stepped_thinking import LAST_LINE
-from familiar_connect.context.providers.content_search.filter import FOUND_LABEL
+from familiar_connect.context.providers.content_search.unfiltered import FOUND_LABEL
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.file_audience import with_audience
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.observe.prompt_prefix import PrefixShare, common_length, measure_prefix
+from familiar_connect.observe.prompt_diff import PrefixShare, common_length, measure_prefix
 from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 

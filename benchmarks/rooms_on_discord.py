@@ -165,7 +165,7 @@ class DiscordRooms:
         )
         self._running = asyncio.create_task(platform.run(), name="discord")
         await self._server.until(
-            lambda: len(self._server.facts_of("gateway:2")) > before and bool(self._server.api.commands)
+            lambda: len(self._server.facts_of("gateway:2")) > before and bool(self._server.api.interactions.commands)
         )
 
     async def close(self) -> None:

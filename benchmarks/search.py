@@ -39,10 +39,10 @@ from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
 from familiar_connect.memory.index.passages import prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel
 from familiar_connect.memory.index.retriever import MemoryRetriever
-from familiar_connect.memory.index.vectors.blobs import to_blob
+from familiar_connect.memory.index.vectors.chunk_rows import to_counts
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.heap import freeze_heap
+from familiar_connect.support.thread_pools import freeze_heap
 
 DIM = 384
 TOP_K = 8
@@ -172,9 +172,9 @@ def _fill(path: Path, chunks: int) -> None:
         for start in range(0, chunks, 10_000):
             made = random.embed([""] * min(10_000, chunks - start))
             connection.executemany(
-                "INSERT INTO chunks (rel_path, heading_path, char_start, char_end, token_count, text, vector)"
+                "INSERT INTO stored_chunks (rel_path, heading_path, char_start, char_end, token_count, text, counts)"
                 " VALUES (?, '', 0, 40, 10, 'a chunk of a file that is not there now', ?)",
-                [(f"filled/{start + n}.md", to_blob(vector)) for n, vector in enumerate(made)],
+                [(f"filled/{start + n}.md", to_counts(vector)) for n, vector in enumerate(made)],
             )
         connection.execute("UPDATE generation SET number = number + 1")
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.table import Row, run_part
 
-REPLIES, QUICK_REPLIES = 240, 60
+REPLIES, QUICK_REPLIES = 240, 40
 MOST_CALLS = 0.3
 """Calls of side models for each reply."""
 MOST_TOLD_CHARS = 700

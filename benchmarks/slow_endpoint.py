@@ -122,7 +122,7 @@ async def ask_on_discord(home: Path, root: Path, within_s: float) -> tuple[float
             channel_id=room.id, kind=SubscriptionKind.text, guild_id=guild.id
         )
         async with running_program(home, server) as program:
-            await server.until(lambda: bool(server.api.commands), within_s=60)
+            await server.until(lambda: bool(server.api.interactions.commands), within_s=60)
             began = time.monotonic()
             await server.post(room, ada, f"<@{server.world.bot.id}> are you there?")
             with suppress(TimeoutError):

@@ -36,7 +36,7 @@ from familiar_connect.identity import Author
 SMALL, LARGE = 100, 1_000
 TURN_P50_MS = 15.0
 MOST_GROWTH = 12.0
-YOUNG, OLD, QUICK_OLD = (10, 10), (100_000, 10_000), (2_000, 200)
+YOUNG, OLD, QUICK_OLD = (10, 10), (100_000, 10_000), (600, 60)
 """Turns and files of a familiar."""
 MOST_AGEING = 3.0
 WHOLE_TURNS = 12

@@ -256,7 +256,7 @@ async def _measure_offline(times: int) -> dict[str, list[float]]:
     """The real parts one after another, over a question that the voice itself has spoken."""
     from familiar_connect.extensions.voice_local.hearing import WhisperRecognizer
     from familiar_connect.extensions.voice_local.speaking import LocalSynthesizer
-    from familiar_connect.voice.silero import SileroProbability
+    from familiar_connect.voice.vad import SileroProbability
 
     voice, recognizer = LocalSynthesizer(), WhisperRecognizer()
     made = (await voice.synthesize(QUESTION)).audio

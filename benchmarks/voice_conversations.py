@@ -31,12 +31,11 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.support.skipping_loop import LoopClock, run_skipping
+from familiar_connect.support.simulated_time import LoopClock, run_skipping
 from familiar_connect.testing.voice_doubles import MS_PER_LETTER, ScriptedEars
-from familiar_connect.voice.interruption import ResponseState, split_at_elapsed
+from familiar_connect.voice.interruption import ResponseState, split_at_elapsed, uid_of
 from familiar_connect.voice.protocols import Ears, HearingCallbacks
 from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
-from familiar_connect.voice.speakers import uid_of
 from familiar_connect.voice.speech import estimate_timestamps
 from familiar_connect.voice.types import TTSResult
 

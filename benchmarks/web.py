@@ -32,12 +32,13 @@ from benchmarks.fixtures import load_familiar, scripted_clients, without_warning
 from benchmarks.table import Row, percentile, run_part, spread
 from benchmarks.web_browser import measure_browser, serve
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.commands.page_server import open_page_models
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.observe.ledger import open_ledger
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.platforms.terminal.person import PLATFORM
+from familiar_connect.platforms.terminal.place import PLATFORM
 from familiar_connect.platforms.web.access import Doorkeeper, PageAddress
 from familiar_connect.platforms.web.app import WebParts, create_app
 from familiar_connect.platforms.web.chats import WebChats
@@ -179,7 +180,7 @@ class PagesProcess:
 
 @asynccontextmanager
 async def open_pages(client: PageClient) -> AsyncIterator[PagesProcess]:
-    words = (sys.executable, "-m", "benchmarks.web_pages", str(client.port), "=".join(client.cookie), "1")
+    words = (sys.executable, "-m", "benchmarks.web_pages", str(client.port), "=".join(client.cookie), client.at, "1")
     process = await asyncio.create_subprocess_exec(
         *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=os.environ
     )
@@ -235,7 +236,9 @@ class PageClient:
             door=door,
             program=program,
             rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
+            models=open_page_models(home, lambda: [familiar]),
         )
+        self.at = f"/f/{familiar.id}"
         self._app: AsgiApp = create_app(self.parts)
         self.cookie = (door.cookie_name, door.issue_cookie())
 
@@ -243,7 +246,8 @@ class PageClient:
         """The body, and how long it took."""
         body = bytearray()
         statuses: list[int] = []
-        name, _, query = path.partition("?")
+        full = path if path.startswith("/static/") else self.at + path
+        name, _, query = full.partition("?")
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -297,7 +301,7 @@ async def _measure_pages(familiar: Familiar, client: PageClient, listed: int) ->
     while path:
         body, took = await client.get(path)
         walked.append(took)
-        found = re.search(r'href="/turns(\?before=[^"]+)"', body.decode())
+        found = re.search(r'href="[^"]*/turns(\?before=[^"]+)"', body.decode())
         path = f"/turns/rows{found[1]}" if found else ""
     return {
         "load_ms": load_s * 1000,

@@ -19,6 +19,8 @@ from tools.browser import find_browser
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
+AT = "/f/wren"
+"""Where the pages of the measured familiar begin."""
 OPENED = 7
 """How often the glass box is opened; the first time is not counted."""
 WAIT_MS = 60_000
@@ -117,7 +119,7 @@ async def _enter(context: BrowserContext, port: int, cookie: tuple[str, str]) ->
 async def _load(context: BrowserContext, port: int) -> dict[str, float]:
     page = await context.new_page()
     page.set_default_timeout(WAIT_MS)
-    await page.goto(f"http://127.0.0.1:{port}/chats/1")
+    await page.goto(f"http://127.0.0.1:{port}{AT}/chats/1")
     await page.locator("[data-ready]").wait_for()
     found: dict[str, float] = await page.evaluate(LOAD)
     await context.close()
@@ -126,7 +128,7 @@ async def _load(context: BrowserContext, port: int) -> dict[str, float]:
 
 async def _open_panels(page: Page, port: int) -> list[float]:
     """Milliseconds from the key to the painted blocks; the large turn is the latest of its chat."""
-    await page.goto(f"http://127.0.0.1:{port}/chats/1")
+    await page.goto(f"http://127.0.0.1:{port}{AT}/chats/1")
     await page.locator("#glass .block").first.wait_for()
     await page.evaluate("document.activeElement.blur()")
     took: list[float] = []
@@ -145,7 +147,7 @@ async def _run(page: Page, script: str, given: object) -> Any:
 
 async def _scroll(browser: Browser, page: Page, port: int, listed: int) -> dict[str, Any]:
     """Scroll until every turn is there or the time is up: the longest task by the clock, and in processor time."""
-    await page.goto(f"http://127.0.0.1:{port}/turns")
+    await page.goto(f"http://127.0.0.1:{port}{AT}/turns")
     await page.locator(".turn-list .chunk").first.wait_for()
     await page.wait_for_load_state("networkidle")
     await page.evaluate(WATCH)

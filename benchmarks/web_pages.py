@@ -1,8 +1,9 @@
 """Pages of a chat without a browser, in a process of their own, for `benchmarks.web`.
 
-Each holds the stream of the chat and asks for what a page with an open glass box asks for. Run with a port, a cookie
-and a chat; each line on standard input says how many pages are to be open. `open N` is printed when they are, and
-`settled` when each has been told the end of a reply and has everything it asked for.
+Each holds the stream of the chat and asks for what a page with an open glass box asks for. Run with a port, a cookie,
+where the pages of the familiar begin, and a chat; each line on standard input says how many pages are to be open.
+`open N` is printed when they are, and `settled` when each has been told the end of a reply and has everything it asked
+for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ TOO_MANY_S = 0.3
 class OpenPages:
     """The pages that are open."""
 
-    def __init__(self, port: int, cookie: str, chat: int) -> None:
+    def __init__(self, port: int, cookie: str, at: str, chat: int) -> None:
+        self._at = at
         self._port = port
         self._cookie = cookie
         self._chat = chat
@@ -96,7 +98,8 @@ class OpenPages:
             writer.close()
 
     async def _ask(self, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nCookie: {self._cookie}\r\nConnection: close\r\n"
+        head = f"GET {self._at}{path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
+        head += f"Cookie: {self._cookie}\r\nConnection: close\r\n"
         while True:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2**24)
             writer.write(f"{head}\r\n".encode())
@@ -106,8 +109,8 @@ class OpenPages:
             await asyncio.sleep(TOO_MANY_S)
 
 
-async def main(port: str, cookie: str, chat: str) -> None:
-    pages = OpenPages(int(port), cookie, int(chat))
+async def main(port: str, cookie: str, at: str, chat: str) -> None:
+    pages = OpenPages(int(port), cookie, at, int(chat))
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         await pages.set_number(int(line))

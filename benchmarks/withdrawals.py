@@ -299,7 +299,7 @@ def pieces_of(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def unpack(data: bytes) -> bytes:
-    from familiar_connect.observe.compact_facts import FORM, unpack_facts
+    from familiar_connect.observe.trace import FORM, unpack_facts
 
     try:
         return json.dumps(unpack_facts(data)).encode() if data.startswith(FORM) else zlib.decompress(data)

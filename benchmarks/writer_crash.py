@@ -65,6 +65,7 @@ They play ska on Fridays.
 ---END_FILE---
 ===END_TOPICS===
 """
+RunChild = Callable[[Path, str, str], "subprocess.CompletedProcess[str]"]
 _OPERATIONS = ("open", "write", "fsync", "replace", "unlink", "mkdir")
 
 
@@ -136,12 +137,15 @@ def texts(folder: Path) -> dict[str, str]:
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
 
-def verdict(step: str, fault: str, expected: dict[str, str]) -> str:
-    """ "" when the next start brings everything in order, else what was wrong."""
+def verdict(step: str, fault: str, expected: dict[str, str], run_child: RunChild | None = None) -> str:
+    """ "" when the next start brings everything in order, else what was wrong.
+
+    *run_child* runs `run_pass_with_fault` in a process of its own; by default in one that is started for it.
+    """
     with tempfile.TemporaryDirectory(prefix="familiar-crash-") as name:
         folder = Path(name)
         prepare(folder)
-        child = _child(folder, step, fault)
+        child = (run_child or _child)(folder, step, fault)
         if fault == "kill" and child.returncode != -signal.SIGKILL:
             return f"the child was not killed but ended with {child.returncode}: {child.stderr[-300:]}"
         if fault == "full" and child.returncode != 0:

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from familiar_connect.config.command import set_home_option
 from tests.fakes import collection, leftovers, quick
+from tests.fakes.properties import EXAMPLES
 
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "50"))
-"""How many examples a property is tried with where its test names no number; raise it for a long search."""
 settings.register_profile("here", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")

@@ -10,15 +10,19 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
+    Confidence,
+    DisclosurePolicy,
     Readers,
     RuledChannel,
     between,
     hidden_channel,
+    may_tell,
+    may_tell_all,
+    may_tell_words,
     parse_audience,
     parse_share_target,
     whole_server,
 )
-from familiar_connect.disclosure import Confidence, DisclosurePolicy, may_tell, may_tell_all, may_tell_words
 
 ADA, BO = "discord:101", "discord:102"
 TEA, OTHER, LOUNGE, STAFF = 2001, 2002, 3001, 3002

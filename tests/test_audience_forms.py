@@ -14,11 +14,11 @@ from familiar_connect.audience import (
     Readers,
     between,
     hidden_channel,
+    may_tell,
     parse_audience,
     parse_share_target,
     whole_server,
 )
-from familiar_connect.disclosure import may_tell
 
 
 @pytest.mark.parametrize(

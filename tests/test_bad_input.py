@@ -110,7 +110,7 @@ def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path)
     done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=400)
 
     assert done.returncode == 3
-    assert "waiting for 127.0.0.1:9: nobody listens there yet" in done.stderr
+    assert "waiting for 127.0.0.1:9: nothing answers there yet" in done.stderr
     assert "127.0.0.1:9" in one_sentence(done)
     assert stored(root) == [("user", "hi")]
 
@@ -144,7 +144,7 @@ def test_one_bad_file_of_the_character_costs_that_file_only(tmp_path: Path) -> N
         (root / "memory" / "self" / "personality.md").write_bytes(b"caf\xe9 \xff\xfe")
         done = run_program(tmp_path, "chat", "--plain", said="hi\n")
         logged = run_program(tmp_path, "logs", "--program")
-        examined = run_program(tmp_path, "doctor")
+        examined = run_program(tmp_path, "doctor", "--all")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
     assert "personality.md" in logged.stdout

@@ -14,8 +14,11 @@ import pytest
 
 from familiar_connect.bootstrap import shared_files
 from familiar_connect.bootstrap.chat_files import chat_file
-from familiar_connect.bootstrap.child_reader import LIMITS, PDF_LIMITS
+from familiar_connect.bootstrap.child_reader import LIMITS
+from familiar_connect.chat.files import file_lines
 from familiar_connect.config.consent import WIDENING
+from familiar_connect.extensions.import_chats import extension as import_chats
+from familiar_connect.extensions.import_documents.extension import PDF_LIMITS, TEXT_LIMITS
 from familiar_connect.llm import sse
 
 TESTS = Path(__file__).parent
@@ -132,11 +135,14 @@ def test_numbers_on_the_pages_are_those_of_the_program() -> None:
     megabyte = 1024 * 1024
     safety = " ".join((ROOT / "docs/architecture/security.md").read_text(encoding="utf-8").split())
 
-    assert (LIMITS.cpu_s, LIMITS.memory_bytes, LIMITS.wall_s) == (1.5, 160 * megabyte, 30.0)
+    for small in (LIMITS, TEXT_LIMITS):
+        assert (small.cpu_s, small.memory_bytes, small.wall_s) == (1.5, 160 * megabyte, 30.0)
     assert (PDF_LIMITS.cpu_s, PDF_LIMITS.memory_bytes, PDF_LIMITS.wall_s) == (120.0, 1024 * megabyte, 240.0)
-    assert LIMITS.output_bytes == PDF_LIMITS.output_bytes == 64 * megabyte
+    chats = (import_chats.LIMITS.cpu_s, import_chats.LIMITS.memory_bytes, import_chats.LIMITS.wall_s)
+    assert (*chats, import_chats.LIMITS.output_bytes) == (600.0, 1024 * megabyte, 1200.0, 1024 * megabyte)
+    assert LIMITS.output_bytes == TEXT_LIMITS.output_bytes == PDF_LIMITS.output_bytes == 64 * megabyte
     assert (200_000, 16 * megabyte) == (sse.MAX_REPLY_CHARS, sse.MAX_BODY_BYTES)
-    assert (16 * megabyte, 1_000_000, 100) == (chat_file.MAX_LINE_BYTES, chat_file.MAX_MESSAGES, chat_file.MAX_DEPTH)
+    assert (16 * megabyte, 1_000_000, 100) == (file_lines.MAX_LINE_BYTES, chat_file.MAX_MESSAGES, file_lines.MAX_DEPTH)
     assert (10_000, 64 * megabyte) == (shared_files.MAX_FILES, shared_files.MAX_TOTAL_BYTES)
     assert [
         each.key for each in WIDENING if not each.key.startswith("discord.") and f"`{each.key}`" not in safety

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.cli import main
+from familiar_connect.cli import FIRST_VERBS, MORE_VERBS, VERBS, main
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.ledger import SQLiteCollector
 from tests.fakes.program import make_home
@@ -34,6 +34,33 @@ def test_help_is_a_verb_too(monkeypatch: pytest.MonkeyPatch, capsys: Shown, word
     """Of the program, or of the verb named after it."""
     assert call(monkeypatch, *words) == 0
     assert f"Usage: {' '.join(['familiar', *words[1:]])}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["-h"], ["help"], []])
+def test_help_fits_a_screen_and_names_every_verb(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, words: list[str]
+) -> None:
+    """In 24 lines of 80 columns, each verb once."""
+    assert call(monkeypatch, *words) == 0
+    shown = capsys.readouterr().out
+    lines = shown.rstrip().splitlines()
+
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert sorted([*FIRST_VERBS, *(verb for verbs in MORE_VERBS.values() for verb in verbs)]) == sorted(VERBS)
+    assert [verb for verb in VERBS if verb not in shown] == []
+
+
+def test_help_all_explains_every_verb_and_option(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """`-h` names it as the way to the rest."""
+    assert call(monkeypatch, "-h") == 0
+    assert "`familiar help --all` lists everything" in capsys.readouterr().out
+    assert call(monkeypatch, "help", "--all") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+
+    assert [verb for verb, (_, says) in VERBS.items() if f"{verb} {says}" not in shown] == []
+    assert "--home PATH" in shown
+    assert "Examples: familiar chat" in shown
 
 
 @pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])

@@ -17,14 +17,18 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
+    Confidence,
+    DisclosurePolicy,
     Readers,
     RuledChannel,
     between,
     hidden_channel,
+    may_still_tell,
+    may_tell,
+    may_tell_words,
     parse_audience,
     whole_server,
 )
-from familiar_connect.disclosure import Confidence, DisclosurePolicy, may_still_tell, may_tell, may_tell_words
 
 PLATFORMS = ("discord", "guilded")
 NAMES = ("1", "2", "3")

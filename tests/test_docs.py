@@ -66,7 +66,9 @@ def commands_of(path: Path) -> list[str]:
 
 
 SHELL = re.compile(r"[|&;<>()$`*?\[\]~]")
-"""A command with one of these needs a shell, though the mark may be quoted."""
+"""A command with one of these, not in quotes, needs a shell."""
+QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+"""Words a shell leaves as they are."""
 PIPED = re.compile(r"((?:echo|printf) [^|]*) \| (familiar .*)")
 """What somebody types, and who hears it."""
 
@@ -90,7 +92,7 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
     def run(command: str) -> subprocess.CompletedProcess[str]:
         piped = PIPED.fullmatch(command)
         last = piped[2] if piped else command
-        words = [] if SHELL.search(last) else shlex.split(last)
+        words = [] if SHELL.search(QUOTED.sub("", last)) else shlex.split(last)
         if words and words[0] == "familiar":  # from the process that has the program loaded: the same, and sooner
             said = run_in_shell(piped[1]).stdout if piped else ""
             return run_program(home, *words[1:], said=said, cwd=tmp_path)
@@ -206,7 +208,8 @@ def lost_modules(text: str) -> list[str]:
     lost = []
     for name in MODULE.findall(NEW.sub("", text)):
         path = name.rstrip("/").removesuffix(".py") if "/" in name else name.replace(".", "/")
-        if path.split("/")[0] not in ours or path.startswith(OF_A_FAMILIAR):
+        is_page = name.endswith(".md") and (ROOT / "docs" / name).exists()
+        if is_page or path.split("/")[0] not in ours or path.startswith(OF_A_FAMILIAR):
             continue
         places = [base / each for base in (ROOT, ROOT / "src", PACKAGE) for each in (path, f"{path}.py")]
         if not any(place.exists() for place in places):

@@ -18,15 +18,13 @@ from benchmarks.privacy_rooms import PLANTED, has_no_leak, run_rooms
 from benchmarks.random_rooms import START, Room, random_room
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.types import TurnSettings
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.pipeline import ContextPipeline
-from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.character import CharacterProvider, SampleDialoguesProvider
 from familiar_connect.context.providers.history import HistoryProvider
-from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
-from familiar_connect.context.providers.scene.assets import AssetsProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
+from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider
 from familiar_connect.context.types import ContextRequest, Contribution, Layer
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel

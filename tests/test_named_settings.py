@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -42,24 +43,28 @@ _OTHER_VARIABLES = {"SSL_CERT_FILE"}
 _NOT_SETTINGS = {"max_completion_tokens"}
 
 
-def sentences() -> Iterator[tuple[str, str]]:
+@cache
+def sentences() -> list[tuple[str, str]]:
     """Every text in the code that is no docstring, with where it stands; values put into it are a star."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.relative_to(PACKAGE).parts[0] not in SENTENCES:
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        notes = {
-            id(node.value)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        }
-        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(tree):
-            where = f"{path.name}:{getattr(node, 'lineno', 0)}"
-            if isinstance(node, ast.JoinedStr):
-                yield where, "".join(str(p.value) if isinstance(p, ast.Constant) else "*" for p in node.values)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes | inner:
-                yield where, node.value
+    return [
+        found
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).parts[0] in SENTENCES
+        for found in sentences_of(path)
+    ]
+
+
+def sentences_of(path: Path) -> Iterator[tuple[str, str]]:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    notes = {id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out = notes | inner
+    for node in nodes:
+        where = f"{path.name}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.JoinedStr):
+            yield where, "".join(str(p.value) if isinstance(p, ast.Constant) else "*" for p in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            yield where, node.value
 
 
 @pytest.mark.slow

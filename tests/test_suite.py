@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from _pytest.assertion.rewrite import _read_pyc
 
 from tests.fakes import program_process
-from tests.fakes.collection import compile_tests, compiled_file
+from tests.fakes.collection import compile_tests, compiled_file, deal
+from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.leftovers import RUN, left_over, processes_of
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
@@ -53,25 +55,47 @@ def test_a_forked_program_says_and_does_what_a_cold_one_does(
     assert (warm.returncode, warm.stdout, told(warm.stderr)) == (cold.returncode, cold.stdout, told(cold.stderr))
 
 
+def test_a_forked_script_runs_as_a_cold_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words, input, folder and exit code are its own, and it may kill itself."""
+    script = "import os, sys; print(sys.argv, __name__, input(), os.getcwd(), os.environ['FAMILIAR_HOME']); sys.exit(5)"
+    warm = run_program(tmp_path / "home", "a", "b c", said="typed\n", cwd=tmp_path, code=script)
+    dies = run_program(tmp_path, code="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    monkeypatch.setattr(program_process, "COLD", True)
+    cold = run_program(tmp_path / "home", "a", "b c", said="typed\n", cwd=tmp_path, code=script)
+
+    assert "['-c', 'a', 'b c'] __main__ typed" in cold.stdout
+    assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+    assert (cold.returncode, dies.returncode) == (5, -signal.SIGKILL)
+
+
 def told(errors: str) -> list[str]:
     """What a person is told on standard error, without the log, which on a busy machine tells of what was slow."""
     return [line for line in errors.splitlines() if " WARNING familiar_connect." not in line]
 
 
 def test_what_the_interpreter_reads_first_asks_for_a_cold_start(tmp_path: Path) -> None:
-    """Import paths, encodings and warnings are settled before a fork, so a run that changes them is not forked."""
+    """Encodings and warnings are settled before a fork, and so is a module that is loaded, which paths may replace.
+
+    Where import paths only add a package of a stranger, the run is forked, and finds it.
+    """
     (tmp_path / "yaml.py").write_text("raise SystemExit('another yaml')\n")
+    added = tmp_path / "added"
+    install_extension(added, "tea", "from familiar_connect.api import Extension\nextension = Extension(name='tea')\n")
+    assert "tea" in run_beside(added, tmp_path / "home", "extension", "list").stdout
     nowhere = os.open(os.devnull, os.O_RDWR)
     try:
         started = [
             start_program(["--version"], (nowhere, nowhere, nowhere), environment(tmp_path, more))
-            for more in ({}, {"SOMETHING": "x"}, {"PYTHONPATH": str(tmp_path)}, {"LC_ALL": "C"})
+            for more in (
+                *({}, {"SOMETHING": "x"}, {"PYTHONPATH": str(added)}),
+                *({"PYTHONPATH": str(tmp_path)}, {"LC_ALL": "C"}),
+            )
         ]
-        assert [process.wait(60) for process in started] == [0, 0, 0, 0]
+        assert [process.wait(60) for process in started] == [0] * 5
     finally:
         os.close(nowhere)
 
-    assert [isinstance(process, subprocess.Popen) for process in started] == [program_process.COLD] * 2 + [True, True]
+    assert [isinstance(process, subprocess.Popen) for process in started] == [program_process.COLD] * 3 + [True, True]
 
 
 def test_a_forked_program_has_its_own_terminal_and_hears_signals(tmp_path: Path) -> None:
@@ -192,13 +216,60 @@ def test_checks_run_with_compiled_modules_kept(monkeypatch: pytest.MonkeyPatch) 
         kept.append("PYTHONDONTWRITEBYTECODE" in os.environ)
         return 0
 
+    def begin(command: object, folder: str) -> subprocess.Popen[bytes]:
+        call(command, folder)
+        return subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+
     monkeypatch.setattr(launch, "memory_folder", lambda: None)
     monkeypatch.setattr(launch, "say", lambda words: None)
     monkeypatch.setattr(launch, "call", call)
+    monkeypatch.setattr(launch, "begin", begin)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
     assert launch.run_checks("venv", []) == 0
     assert kept == [False] * len(launch.CHECKS)
+
+
+@pytest.mark.parametrize(("last", "expected"), [("raise SystemExit('a wrong type')", 1), ("print('no fault')", 0)])
+def test_types_are_checked_beside_the_tests_and_told_after_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], last: str, expected: int
+) -> None:
+    """The checking begins before the tests do, and what it finds fails the run as before."""
+    told: list[str] = []
+    begun: list[subprocess.Popen[bytes]] = []
+    begin = launch.begin
+
+    def begin_another(command: object, folder: str) -> subprocess.Popen[bytes]:
+        begun.append(begin([sys.executable, "-c", last], folder))
+        return begun[-1]
+
+    monkeypatch.setattr(launch, "memory_folder", lambda: None)
+    monkeypatch.setattr(launch, "say", told.append)
+    monkeypatch.setattr(launch, "begin", begin_another)
+    monkeypatch.setattr(launch, "call", lambda command, folder: 0 if begun else 5)
+
+    assert launch.run_checks("venv", []) == expected
+    assert [words.split(":")[0] for words in told[:3]] == ["== style", "== tests", "== types"]
+    assert told[3] == ("== failed: types" if expected else "== all passed: style, tests, types")
+    assert capsys.readouterr().out.strip() == ("a wrong type" if expected else "no fault")
+
+
+def test_who_stops_the_tests_stops_what_runs_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends the run at once, and nothing of it goes on."""
+    begun: list[subprocess.Popen[bytes]] = []
+    begin = launch.begin
+
+    def begin_another(command: object, folder: str) -> subprocess.Popen[bytes]:
+        begun.append(begin([sys.executable, "-c", "import signal; signal.pause()"], folder))
+        return begun[-1]
+
+    monkeypatch.setattr(launch, "memory_folder", lambda: None)
+    monkeypatch.setattr(launch, "say", lambda words: None)
+    monkeypatch.setattr(launch, "begin", begin_another)
+    monkeypatch.setattr(launch, "call", lambda command, folder: 130)
+
+    assert launch.run_checks("venv", []) == 130
+    assert [process.returncode for process in begun] == [-signal.SIGKILL]
 
 
 def test_test_files_are_compiled_before_the_workers_start_and_only_when_they_changed(
@@ -214,6 +285,22 @@ def test_test_files_are_compiled_before_the_workers_start_and_only_when_they_cha
     assert code is not None
     assert "@pytest_ar" in code.co_names
     assert compile_tests(pytestconfig, tmp_path) == [broken]
+
+
+def test_what_takes_long_is_begun_first_by_every_worker(tmp_path: Path) -> None:
+    """So that none waits for another at the end; the tests of a file stay together, and none is lost."""
+    texts = {"a": "import subprocess\n", "b": "", "c": "import subprocess\n", "d": "", "e": ""}
+    for name, text in texts.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    items = [
+        SimpleNamespace(path=tmp_path / f"test_{name}.py", name=f"{name}{number}")
+        for name in texts
+        for number in (1, 2)
+    ]
+
+    dealt = deal(items, 2)  # type: ignore[arg-type]
+
+    assert [item.name for item in dealt] == ["a1", "a2", "b1", "b2", "e1", "e2", "c1", "c2", "d1", "d2"]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from tools.environment import (
 
 CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
-FETCH_MB = {LOCK: 190, DEV_LOCK: 480, lock_of("voice"): 180}
+FETCH_MB = {LOCK: 210, DEV_LOCK: 480, lock_of("voice"): 180}
 """Roughly what the first set-up brings over the network, the models' own weights included; other extras are small."""
 LEAST_TOLD_S = 5.0
 """A shorter rest is not told: it may be wrong by as much."""

@@ -8,15 +8,21 @@ from collections.abc import Sequence
 
 from tools.environment import EXTRAS, ROOT, SetupProblem, environment_folder, is_ready, python_of, say
 
+TYPE_CHECKING = False  # from typing it would cost every start the loading of that
+if TYPE_CHECKING:
+    import subprocess
+
 WORKERS = str(min(4, (os.cpu_count() or 1) + 1))
 """Test processes: one more than there are cores, since many tests wait for another process."""
 QUICK_WORKERS = str(min(4, os.cpu_count() or 1))
 """Test processes of the quick loop, in which no test waits for anybody: each more would only import all tests again."""
 CHECKS = (
     ("style", ("ruff", "check", ".")),
-    ("types", ("mypy",)),
     ("tests", ("pytest", "-n", WORKERS, "--dist", "worksteal")),
+    ("types", ("mypy",)),
 )
+BESIDE = ("types",)
+"""Checks that run while the others do and are told of when their turn comes: mypy keeps one core busy for a minute."""
 QUICK_CHECKS = (("tests", ("pytest", "-n", QUICK_WORKERS, "--dist", "worksteal", "--quick")),)
 EXTRA_OF_VERB = {"voice": "voice", "web": "web"}
 """Verbs that do nothing without an extra bring it themselves."""
@@ -151,13 +157,20 @@ def run_checks(venv: str, arguments: Sequence[str]) -> int:
     if folder := memory_folder():
         os.environ["TMPDIR"] = folder
     failed = []
-    for name, command in checks:
-        say(f"== {name}: {' '.join(command)}")
-        code = call([python_of(venv), "-m", *command], folder=ROOT)
-        if code in (-2, 130):
-            return 130
-        if code:
-            failed.append((name, code))
+    begun = {name: begin([python_of(venv), "-m", *command], folder=ROOT) for name, command in checks if name in BESIDE}
+    try:
+        for name, command in checks:
+            say(f"== {name}: {' '.join(command)}")
+            code = finish(begun[name]) if name in begun else call([python_of(venv), "-m", *command], folder=ROOT)
+            if code in (-2, 130):
+                return 130
+            if code:
+                failed.append((name, code))
+    finally:
+        for process in begun.values():
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
     if not failed:
         say("== all passed: " + ", ".join(name for name, _ in checks))
         return 0
@@ -179,6 +192,26 @@ def memory_folder(place: str = MEMORY) -> str | None:
         return folder if os.lstat(folder).st_uid == os.getuid() and not os.path.islink(folder) else None
     except (AttributeError, OSError):  # no such calls on this system, or no such place
         return None
+
+
+def begin(command: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
+    """Start it and keep what it says."""
+    import subprocess
+
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def finish(process: subprocess.Popen[bytes]) -> int:
+    """Wait for its end and print what it said; Ctrl-C is its own to answer."""
+    while True:
+        try:
+            said, _ = process.communicate()
+            break
+        except KeyboardInterrupt:
+            continue
+    sys.stdout.write(said.decode(errors="replace"))
+    sys.stdout.flush()
+    return process.returncode
 
 
 def call(command: Sequence[str], folder: str | None = None) -> int:

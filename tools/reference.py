@@ -26,10 +26,11 @@ def pages() -> dict[Path, str]:
 
 def cli_markdown() -> str:
     """The help of every verb."""
-    from familiar_connect.cli import VERBS, cli
+    from familiar_connect.cli import SHOW_ALL, VERBS, cli
 
     parts = ["# Command line\n\n`python3 run.py VERB` is the same as `familiar VERB`.\n"]
     with click.Context(cli, info_name="familiar", terminal_width=100, **cli.context_settings) as ctx:
+        ctx.meta[SHOW_ALL] = True
         parts.append(_section("familiar", cli, ctx))
         for verb in VERBS:
             command = cli.get_command(ctx, verb)

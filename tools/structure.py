@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parent.parent / "src" / "familiar_connect"
@@ -72,13 +74,17 @@ LIBRARY_DOORS = frozenset(
         "observe/ledger.py",  # SQLite's connection
         "extensions/discord/client.py",  # the Discord library's client, intents and routes
         "extensions/twitch/account.py",  # the Twitch library's client
+        "platforms/terminal/line_input.py",  # prompt_toolkit's session
         "support/sqlite.py",  # SQLite's connection
+        "support/markdown_rules.py",  # markdown-it's state, which each of its rules moves on
         "support/re2_engine.py",  # RE2's options
     }
 )
 """Files that set options of an outside library's objects, which offer no other way."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Block = ast.stmt | ast.excepthandler | ast.match_case
+"""What a statement may stand in."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -111,11 +117,26 @@ def measure(folder: Path) -> dict[str, list[str] | float]:
 
 
 def read_trees(folder: Path) -> dict[str, ast.Module]:
-    """The syntax tree of each module, by its path inside the package."""
-    return {
-        path.relative_to(folder).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(folder.rglob("*.py"))
-    }
+    """The syntax tree of each module, by its path inside the package.
+
+    No garbage is looked for meanwhile: nothing of it is any, and to look costs more than to read.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return {
+            path.relative_to(folder).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.rglob("*.py"))
+        }
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@cache
+def nodes_in(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of *tree*, found once: to walk it is most of what a measure costs."""
+    return tuple(ast.walk(tree))
 
 
 def names_in_two_rooms(trees: dict[str, ast.Module]) -> list[str]:
@@ -137,7 +158,7 @@ def participle_functions(trees: dict[str, ast.Module]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name}"
         for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for node in nodes_in(tree)
         if isinstance(node, Function) and not node.name.startswith("_") and is_participle(node.name.split("_")[0])
     ]
 
@@ -152,7 +173,7 @@ def wide_constructors(trees: dict[str, ast.Module]) -> list[str]:
     return [
         f"{path}:{node.lineno} {owner.name} {count}"
         for path, tree in trees.items()
-        for owner in ast.walk(tree)
+        for owner in nodes_in(tree)
         if isinstance(owner, ast.ClassDef)
         for node in owner.body
         if isinstance(node, Function) and node.name == "__init__"
@@ -178,7 +199,7 @@ def read_classes(trees: dict[str, ast.Module]) -> PackageClasses:
     others: set[str] = set()
     attributes: dict[str, set[str]] = defaultdict(set)
     for tree in trees.values():
-        for node in ast.walk(tree):
+        for node in nodes_in(tree):
             if isinstance(node, ast.ClassDef):
                 is_record = any("dataclass" in ast.unparse(each) for each in node.decorator_list)
                 (records if is_record else others).add(node.name)
@@ -230,7 +251,7 @@ def functions_in(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, Functi
         if isinstance(node, Function):
             yield owner, node
         inner = node if isinstance(node, ast.ClassDef) else owner
-        pending.extend((inner, child) for child in ast.iter_child_nodes(node))
+        pending.extend((inner, child) for child in ast.iter_child_nodes(node) if isinstance(child, Block))
 
 
 def assigned_attributes(function: Function) -> Iterator[ast.Attribute]:
@@ -240,7 +261,9 @@ def assigned_attributes(function: Function) -> Iterator[ast.Attribute]:
         node = pending.pop()
         if isinstance(node, Function | ast.ClassDef):
             continue
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
+            continue  # a value: nothing is assigned in it
+        if isinstance(node, ast.Attribute):
             yield node
         pending.extend(ast.iter_child_nodes(node))
 
@@ -305,7 +328,7 @@ def class_named(node: ast.expr) -> str | None:
 def any_per_thousand_lines(folder: Path, trees: dict[str, ast.Module]) -> float:
     """How often `Any` stands as a type, for a thousand lines."""
     lines = sum(len((folder / path).read_text(encoding="utf-8").splitlines()) for path in trees)
-    uses = sum(isinstance(node, ast.Name) and node.id == "Any" for tree in trees.values() for node in ast.walk(tree))
+    uses = sum(isinstance(node, ast.Name) and node.id == "Any" for tree in trees.values() for node in nodes_in(tree))
     return round(1000 * uses / lines, 1)
 
 

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from familiar_connect.support.word_wrap import wrap_words
+from tests.fakes.program import shorten_turns
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import wait_until
 
@@ -22,15 +23,20 @@ TYPED = ("I'm Sam, and I had a long day.", "Are you a robot?", "/quit")
 COLUMNS = 400
 """So wide that the program breaks no line: the place of its files is shortened before that is done."""
 SHOWN_COLUMNS = 120
+OFFER = "stops these offers."
+"""How the offer of a better model ends, which comes before somebody has typed a line."""
 PROMPT = re.compile(r"(?!Ember)\w+:")
 """What stands before the cursor when somebody is asked to type."""
 
 
-def record() -> str:
-    """What the window shows from the first start of a fresh home to the end."""
+def record(*, is_brief: bool = False) -> str:
+    """What the window shows from the first start of a fresh home to the end; of replies a few words if *is_brief*."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / ".local" / "share" / "familiar-connect"
+        if is_brief:
+            shorten_turns(home)
         with TerminalSession(home, "chat", env={"FAMILIAR_COMMAND": "python3 run.py"}, columns=COLUMNS) as session:
+            session.wait_for_screen(OFFER)
             for line in TYPED:
                 wait_until(lambda: PROMPT.fullmatch(_line_at_cursor(session)), "a prompt")
                 session.type(line)

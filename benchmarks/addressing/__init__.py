@@ -1,8 +1,8 @@
 """How often a message that holds the familiar's name is rightly told to be said to it, or only about it.
 
-A thousand lines of chat in twenty-one languages, each with a label that its writer gave it: "to" or "of". The rules
-were written with those in `open.jsonl` in view; whoever wrote them has not seen those in `held_back.jsonl`. The peer is
-what bots commonly do: a name as a whole word is a call.
+Fourteen hundred lines of chat in twenty-one languages, each with a label that its writer gave it: "to" or "of". The
+rules were written with those in `open.jsonl` in view; whoever wrote them has not seen those in `held_back.jsonl`. The
+peer is what bots commonly do: a name as a whole word is a call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.table import Row
 from familiar_connect.conversation.addressing.judge import judge_address
-from familiar_connect.conversation.triggers import is_direct_address
+from familiar_connect.conversation.buffer import is_direct_address
 
 DATA = Path(__file__).parent
 PARTS = ("open", "held_back")
@@ -44,8 +44,8 @@ def measure_part(part: str) -> list[Row]:
     """What share of *part* the rules tell rightly, of how many they are sure, and what the peer makes of it."""
     lines = read_lines(part)
     judged = [judge_address(line.text, line.names) for line in lines]
-    right = [found is not None and found.is_call == line.is_call for found, line in zip(judged, lines, strict=True)]
-    sure = [is_right for found, is_right in zip(judged, right, strict=True) if found is not None and found.is_sure]
+    right = [(found is not None and found.is_call) == line.is_call for found, line in zip(judged, lines, strict=True)]
+    sure = [is_right for found, is_right in zip(judged, right, strict=True) if found is None or found.is_sure]
     peer = _share(lines, lambda line: is_direct_address(line.text, line.names[0], line.names[1:], is_mention=False))
     voted = (sum(sure) + len(lines) - len(sure)) / len(lines)
     return [

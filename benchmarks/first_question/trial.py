@@ -33,6 +33,8 @@ LIMIT_S = 600.0
 HOG_NICENESS = "10"
 STARVED_S = 5.0
 """A first search takes about a second of the processor's time; the least that one waits for it, in voice, is this."""
+TRIES = 5
+"""A question is asked again where the machine gave the process no time: so often at most."""
 SMALL_WORDS = """
 a an the and or but of to in on at by for with from as is are was were be been am has have had do does did it its his
 her their our my mine me i you your he she they them him who whose which that this these those not no so than then there
@@ -189,16 +191,22 @@ def recalled(prompt: str) -> str:
     return "\n".join(_RECALLED.findall(prompt))
 
 
-def ask_anew(told: Path, fact: Fact, endpoint: Endpoint, folder: Path) -> Answer:
-    """Put one question to a new process, in a copy of the home *told* where nothing was asked before."""
-    home = folder / "asked"
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(told, home)
-    endpoint.prompts.clear()
-    done, wall, cpu = run_program(home, "ask", "--json", "--as", WHO, fact.asked)
-    turn = json.loads(done.stdout)["turn"]
-    prompt = endpoint.prompts[-1] if endpoint.prompts else ""
-    is_found = fact.told in recalled(prompt)
+def ask_anew(told: Path, fact: Fact, endpoint: Endpoint, folder: Path, *, tries: int = 1) -> Answer:
+    """Put one question to a new process, in a copy of the home *told* where nothing was asked before.
+
+    Where the process was starved it is asked again, up to *tries* times in all.
+    """
+    for _ in range(tries):
+        home = folder / "asked"
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(told, home)
+        endpoint.prompts.clear()
+        done, wall, cpu = run_program(home, "ask", "--json", "--as", WHO, fact.asked)
+        turn = json.loads(done.stdout)["turn"]
+        prompt = endpoint.prompts[-1] if endpoint.prompts else ""
+        is_found = fact.told in recalled(prompt)
+        if is_found or not was_starved(home):
+            break
     status = _search_status(home, turn) if not is_found else ""
     return Answer(fact=fact, is_found=is_found, status=status, wall_s=wall, cpu_s=cpu)
 

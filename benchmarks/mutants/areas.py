@@ -16,10 +16,8 @@ class Area:
 AREAS: dict[str, Area] = {
     "gate": Area(
         (
-            "disclosure",
             "audience",
             "context/confidence_gate",
-            "chat/place_readers",
             "conversation/place_readers",
         ),
         (
@@ -27,7 +25,7 @@ AREAS: dict[str, Area] = {
             "tests/test_audience.py",
             "tests/test_audience_forms.py",
             "tests/context/test_confidence_gate.py",
-            "tests/chat/test_place_readers.py",
+            "tests/conversation/test_readers_of_place.py",
             "tests/conversation/test_place_readers.py",
             "tests/context/providers/history",
             "tests/history/test_turn_visibility.py",
@@ -47,7 +45,7 @@ AREAS: dict[str, Area] = {
         ),
     ),
     "intake": Area(
-        ("conversation/intake", "conversation/admission", "conversation/triggers", "conversation/ignored"),
+        ("conversation/intake", "conversation/admission", "conversation/buffer", "conversation/ignored"),
         (
             "tests/conversation/test_intake_parts.py",
             "tests/conversation/test_intake.py",
@@ -62,13 +60,12 @@ AREAS: dict[str, Area] = {
             "history/summaries",
             "history/watermarks",
             "history/turn_visibility",
-            "history/privacy_filter",
             "history/rows",
         ),
         ("tests/history",),
     ),
     "grounding": Area(
-        ("memory/writing/grounding", "memory/writing/attribution"),
+        ("memory/writing/grounding", "memory/writing/extractive"),
         (
             "tests/memory/writing/test_grounding.py",
             "tests/memory/writing/test_grounding_bounds.py",
@@ -86,7 +83,11 @@ AREAS: dict[str, Area] = {
             "tests/context/test_budget_bounds.py",
             "tests/context/test_window_fit.py",
             "tests/context/test_generate.py",
-            "tests/context/generation",
+            "tests/context/test_media.py",
+            "tests/context/test_media_cache.py",
+            "tests/context/test_message_shape.py",
+            "tests/context/test_prefill.py",
+            "tests/context/test_tool_loop.py",
             "tests/context/test_pipeline.py",
         ),
     ),
@@ -95,8 +96,7 @@ AREAS: dict[str, Area] = {
             "presets/macros/engine",
             "presets/macros/evaluation",
             "presets/macros/parse",
-            "presets/macros/conditions",
-            "presets/macros/pick",
+            "presets/macros/evaluation",
             "presets/macros/random_choice",
             "presets/macros/variables",
         ),

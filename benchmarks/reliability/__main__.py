@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.reliability import addressed, cuts, kills, load, soak
+from benchmarks.reliability import addressed, bursts, cuts, kills, load, soak
 from benchmarks.reliability.door_kills import trial as doors
 from benchmarks.reliability.door_kills.doors import DOORS
 from benchmarks.reliability.trouble import trial as trouble
@@ -38,8 +38,17 @@ def _cuts(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
     return cuts.measure(seconds=10.0) if quick else cuts.measure()
 
 
-def _addressed(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
-    return addressed.measure(asked=100, per_second=10.0) if quick else addressed.measure()
+async def _addressed(quick: bool) -> dict[str, Any]:
+    return {
+        "bursts": await bursts.measure(mentions=60 if quick else bursts.MENTIONS, seed=bursts.SEED),
+        "side_by_side": await bursts.measure_side_by_side(),
+        "faults": await (addressed.measure(asked=100, per_second=10.0) if quick else addressed.measure()),
+    }
+
+
+def _addressed_rows(found: dict[str, Any]) -> list[Row]:
+    told = [*bursts.rows(found["bursts"]), *bursts.side_by_side_rows(found["side_by_side"])]
+    return [*told, *addressed.rows(found["faults"])]
 
 
 def _soak(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
@@ -60,7 +69,7 @@ def _trouble(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
 
 PARTS: dict[str, Part] = {
     "load": Part(measure=_load, rows=load.rows),
-    "addressed": Part(measure=_addressed, rows=addressed.rows),
+    "addressed": Part(measure=_addressed, rows=_addressed_rows),
     "cuts": Part(measure=_cuts, rows=cuts.rows),
     "kills": Part(measure=_kills, rows=kills.rows),
     "doors": Part(measure=_doors, rows=doors.rows),
@@ -76,6 +85,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"there is no {', '.join(unknown)}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
     soak.HEARD, soak.ANSWERED = options.heard, options.answered
+    bursts.MENTIONS, bursts.SEED = options.mentions, options.seed
     found: dict[str, Any] = {}
     rows: dict[str, list[Row]] = {}
     for name in options.parts or PARTS:
@@ -121,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--kills", type=int, metavar="N", help="kills behind each door")
     parser.add_argument("--part", type=_part, default=(1, 1), metavar="I/N", help="the I-th of N runs")
+    parser.add_argument("--mentions", type=int, default=bursts.MENTIONS, help="mentions in bursts, of `addressed`")
+    parser.add_argument("--seed", type=int, default=bursts.SEED, help="by which those bursts are drawn")
     parser.add_argument("--heard", type=int, default=soak.HEARD, help="messages of a soak")
     parser.add_argument("--answered", type=int, default=soak.ANSWERED, help="how many of them are answered")
     parser.add_argument("--json", action="store_true", help="everything measured, for a script")

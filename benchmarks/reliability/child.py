@@ -11,10 +11,11 @@ import asyncio
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,8 @@ from familiar_connect.extensions.platforms import make_host
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.llm.types import Capabilities, Completion, Message
-from familiar_connect.reply.runner import ReplyRunner
-from familiar_connect.reply.types import ReplyOutcome
+from familiar_connect.llm.types import Capabilities, Completion, CompletionRequest, Message
+from familiar_connect.reply.runner import ReplyOutcome, ReplyRunner
 from familiar_connect.support import thread_pools
 from familiar_connect.support.aio import cancel_and_wait
 
@@ -44,6 +44,8 @@ FAILURES: tuple[str | ModelError, ...] = (
     ModelTimeoutError("The model took too long."),
 )
 """Ways in which a model fails: with nothing, an error of its server, a wrong key, and too late."""
+ASKER = re.compile(r"(?:person|luna)\d{3,}", re.IGNORECASE)
+VERSION = re.compile(r"\bedit(\d)\b")
 QUIET_LOOKS, QUIET_EVERY_S, QUIET_WITHIN_S = 10, 0.1, 60.0
 """So often in a row no thread must be at work, looked at so far apart, before it is counted what the process holds."""
 SPEAKS_UNASKED_EVERY = 3
@@ -65,6 +67,8 @@ class Plan:
     """How long a request may take before it counts as lost; None: as always."""
     fails_every: int = 0
     """Of so many calls of the replying model one fails, in one way after another; 0: none."""
+    names_asker: bool = False
+    """The model answers whom the last line of its prompt names, and nobody else."""
     never_joins_in: bool = False
     """The side model says no to everything."""
     keeps_exchanges: bool = True
@@ -117,14 +121,57 @@ class SlowModel(ScriptedModel):
         paragraphs = [f"I heard {mark}, part {part + 1}." for part in range(self._plan.pieces)]
         return "\n\n".join(paragraphs)
 
-    async def complete(self, messages: Sequence[Message], **limits: Any) -> Completion:
+    async def complete(self, request: CompletionRequest) -> Completion:
         await asyncio.sleep(self._plan.model_s)
-        return await super().complete(messages, **limits)
+        return await super().complete(request)
 
     async def _say(self, *asked: Any) -> AsyncGenerator[str, None]:
         await asyncio.sleep(self._plan.model_s)
         async for piece in super()._say(*asked):
             yield piece
+
+
+class NamingModel(SlowModel):
+    """A model that answers the last line of its prompt: who said it, its number, and how often it was edited."""
+
+    def _reply(self, messages: list[Message]) -> str:
+        self.calls.clear()
+        self.limits.clear()
+        self.offered.clear()
+        said = [each.content for each in messages if each.role == "user" and number_of(each.content) is not None]
+        said = [text for text in said if "Several people spoke" not in text]  # it names all of them
+        lines = [line for line in (said[-1] if said else "").splitlines() if number_of(line) is not None]
+        line = lines[-1] if lines else ""
+        name, version = ASKER.search(line) or ASKER.search(said[-1] if said else ""), VERSION.search(line)
+        number = f"[m{number_of(line) or 0:06d}]"
+        return f"To {name[0].lower() if name else 'nobody'}: {number} v{version[1] if version else 0}"
+
+
+class EventLog:
+    """When edits and deletions reached the program, and when it began to send which words; by the machine's clock."""
+
+    def __init__(self, platform: DiscordPlatform) -> None:
+        self.events: list[tuple[str, str, float]] = []
+        self.sent: list[tuple[str, float]] = []
+        for name, kind in (("_on_edit", "edit"), ("_on_delete", "delete")):
+            setattr(platform, name, self._noting(kind, getattr(platform, name)))
+        send, sent = discord_place.DiscordPlace.send, self.sent
+
+        async def note_and_send(self: discord_place.DiscordPlace, text: str) -> None:
+            sent.append((text, time.monotonic()))
+            await send(self, text)
+
+        discord_place.DiscordPlace.send = note_and_send  # type: ignore[method-assign]
+
+    def _noting(self, kind: str, handle: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+        async def note_and_handle(payload: Any) -> None:
+            self.events.append((kind, str(payload.message_id), time.monotonic()))
+            await handle(payload)
+
+        return note_and_handle
+
+    def facts(self) -> dict[str, Any]:
+        return {"events": self.events, "sent": self.sent}
 
 
 class SpeakDecider(ScriptedModel):
@@ -141,7 +188,7 @@ class SpeakDecider(ScriptedModel):
         self.offered.clear()
         if self._never:
             return "Let it pass.\nNO"
-        if "was named in the newest messages" in messages[-1].content:
+        if "The newest messages hold the name" in messages[-1].content:
             return "They ask me.\nYES"
         self._asked += 1
         return "It fits.\nYES" if self._asked % SPEAKS_UNASKED_EVERY == 0 else "Not now.\nNO"
@@ -151,7 +198,8 @@ def model_clients(plan: Plan) -> dict[str, LLMClient]:
     """A voice and a judge; all other side work is left to plain rules."""
     weak = ScriptedModel(model="weak", capabilities=Capabilities(side_tasks=False))
     found: dict[str, LLMClient] = dict.fromkeys(SLOT_TEMPERATURES, weak)
-    return found | {"main_prose": SlowModel(plan), "interjection_decision": SpeakDecider(never=plan.never_joins_in)}
+    model = NamingModel if plan.names_asker else SlowModel
+    return found | {"main_prose": model(plan), "interjection_decision": SpeakDecider(never=plan.never_joins_in)}
 
 
 class ExchangeLog:
@@ -194,7 +242,11 @@ async def run_familiar(plan: Plan) -> None:
         make_host(familiar, "discord"), token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2
     )
 
+    noted = EventLog(platform) if plan.names_asker else None
+
     async def answer(line: str) -> Any:
+        if line == "events" and noted is not None:
+            return noted.facts()
         if line == "read":
             return gauge.read()
         if line == "count":

@@ -51,7 +51,10 @@ STRIKE_S = 20.0
 SETTLE_S = 60.0
 
 
-async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, seed: int = 5) -> dict[str, Any]:
+async def measure(
+    *, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, seed: int = 5, is_forked: bool = False
+) -> dict[str, Any]:
+    """*is_forked*: each life from a process that has the program loaded; else each is a start of its own."""
     with tempfile.TemporaryDirectory(prefix="familiar-kills-") as folder:
         home, model = Path(folder), NumberModel(pieces=PIECES)
         async with DiscordServer() as server, model.running():
@@ -60,7 +63,7 @@ async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, see
             slot = f'\n[llm.main_prose]\nmodel = "numbers"\nbase_url = "{model.base_url}"\n'
             with (root / "character.toml").open("a", encoding="utf-8") as settings:
                 settings.write(slot)
-            trial = _Trial(stage, home, root, model, random.Random(seed))
+            trial = _Trial(stage, home, root, model, random.Random(seed), is_forked=is_forked)
             await trial.introduce()
             struck: Counter[str] = Counter()
             for number in range(rounds):
@@ -73,20 +76,30 @@ async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, see
 class _Trial:
     """One familiar through all its deaths."""
 
-    def __init__(self, stage: TrialServer, home: Path, root: Path, model: NumberModel, rng: random.Random) -> None:
+    def __init__(
+        self,
+        stage: TrialServer,
+        home: Path,
+        root: Path,
+        model: NumberModel,
+        rng: random.Random,
+        *,
+        is_forked: bool,
+    ) -> None:
         self._stage = stage
         self._server = stage.server
         self._home = home
         self._root = root
         self._model = model
         self._rng = rng
+        self._is_forked = is_forked
         self._count = 0
         self._asked: dict[int, int] = {}
         """The room of each question, by its number."""
 
     async def introduce(self) -> None:
         """A word in every room, heard: from then on what is missed is looked up."""
-        async with running_program(self._home, self._server) as program:
+        async with running_program(self._home, self._server, is_forked=self._is_forked) as program:
             for room in range(ROOMS):
                 await self._say(room, "good morning")
             await until(lambda: is_all_stored(self._root, self._stage), within_s=HEAR_S)
@@ -94,7 +107,7 @@ class _Trial:
 
     async def strike(self, moment: str) -> str:
         """Ask things, and kill the program at *moment*; the moment it was hit at."""
-        async with running_program(self._home, self._server) as program:
+        async with running_program(self._home, self._server, is_forked=self._is_forked) as program:
             hit = asyncio.create_task(self._hit(moment, program), name="hit")
             await asyncio.sleep(0)
             for _ in range(AT_ONCE_ASKED):
@@ -182,7 +195,7 @@ class _Trial:
 
     async def recover(self) -> None:
         """One last life, long enough to hear and answer everything."""
-        async with running_program(self._home, self._server) as program:
+        async with running_program(self._home, self._server, is_forked=self._is_forked) as program:
             await until(
                 lambda: (
                     is_all_stored(self._root, self._stage) and not any(self._open_in(room) for room in range(ROOMS))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from aiohttp import web
 
 from benchmarks.model_endpoint import completion_response, serve_endpoint
 from benchmarks.reliability.traffic import number_of
 from familiar_connect.extensions.discord.demo.server import DiscordServer
+from tests.fakes.program_process import environment, start_program
 
 _TOP = Path(__file__).resolve().parent.parent.parent
 START_WITHIN_S = 90.0
@@ -22,8 +25,9 @@ START_WITHIN_S = 90.0
 class NumberModel:
     """An OpenAI-compatible endpoint that answers with the number of what was said last, in several paragraphs."""
 
-    def __init__(self, *, pieces: int) -> None:
+    def __init__(self, *, pieces: int, takes_s: float = 0.0) -> None:
         self._pieces = pieces
+        self._takes_s = takes_s
         self.base_url = ""
         self.on_asked: Callable[[], None] | None = None
         """Told of each request before it is answered."""
@@ -37,6 +41,7 @@ class NumberModel:
         asked = await request.json()
         if self.on_asked is not None:
             self.on_asked()
+        await asyncio.sleep(self._takes_s)
         text = self._reply([str(message["content"]) for message in asked["messages"]])
         return completion_response(text, is_stream=bool(asked.get("stream")))
 
@@ -46,10 +51,38 @@ class NumberModel:
         return "\n\n".join(f"I heard {mark}, part {part + 1}." for part in range(self._pieces))
 
 
+class ProgramHandle(Protocol):
+    """A process that runs: started by the event loop, or forked."""
+
+    def kill(self) -> None: ...
+    def terminate(self) -> None: ...
+    async def wait(self) -> int: ...
+
+
+class ForkedProgram:
+    """`familiar run`, forked from a process that has the program loaded."""
+
+    def __init__(self, home: Path, variables: Mapping[str, str]) -> None:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            self._process = start_program(["run"], (nothing,) * 3, environment(home, variables), cwd=home)
+        finally:
+            os.close(nothing)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def terminate(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    async def wait(self) -> int:
+        return await asyncio.to_thread(self._process.wait)
+
+
 class Program:
     """A process of `familiar run`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ProgramHandle) -> None:
         self._process = process
 
     def kill_now(self) -> None:
@@ -73,11 +106,24 @@ class Program:
 
 
 @asynccontextmanager
-async def running_program(home: Path, server: DiscordServer) -> AsyncIterator[Program]:
-    """`familiar run` in *home*, once it is connected; killed at the end if it has not left by itself."""
+async def running_program(home: Path, server: DiscordServer, *, is_forked: bool = False) -> AsyncIterator[Program]:
+    """`familiar run` in *home*, once it is connected; killed at the end if it has not left by itself.
+
+    *is_forked*: from a process that has the program loaded, which spares loading it where many are started.
+    """
     before = len(server.facts_of("gateway:2"))
+    variables = {"DISCORD_BOT": server.token, "DISCORD_API_URL": server.api_url}
+    program = Program(ForkedProgram(home, variables) if is_forked else await _start(home, variables))
+    try:
+        await server.until(lambda: len(server.facts_of("gateway:2")) > before, within_s=START_WITHIN_S)
+        yield program
+    finally:
+        await program.kill()
+
+
+async def _start(home: Path, variables: Mapping[str, str]) -> asyncio.subprocess.Process:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "familiar_connect",
@@ -86,17 +132,5 @@ async def running_program(home: Path, server: DiscordServer) -> AsyncIterator[Pr
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
         cwd=home,
-        env={
-            **kept,
-            "FAMILIAR_HOME": str(home),
-            "DISCORD_BOT": server.token,
-            "DISCORD_API_URL": server.api_url,
-            "PYTHONPATH": str(_TOP / "src"),
-        },
+        env={**kept, "FAMILIAR_HOME": str(home), "PYTHONPATH": str(_TOP / "src"), **variables},
     )
-    program = Program(process)
-    try:
-        await server.until(lambda: len(server.facts_of("gateway:2")) > before, within_s=START_WITHIN_S)
-        yield program
-    finally:
-        await program.kill()

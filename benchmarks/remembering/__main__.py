@@ -6,6 +6,7 @@
     python -m benchmarks.remembering --model FILE --rows familiar,last-20 --state FILE
     python -m benchmarks.remembering --weeks                    thirty days in four places, 100 questions, no model
     python -m benchmarks.remembering --weeks --model FILE --questions 30
+    python -m benchmarks.remembering --embedded                 the small model that comes along, and what nobody told
 
 Facts are told among chatter by several people, with corrections; then the program is closed and opened, and each is
 asked for. The telling is answered from a list; the model answers the questions (greedy, at most 60 tokens) and writes
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.weeks:
         return run_weeks(options)
     material = load_material(options.facts)
+    if options.embedded:
+        return run_embedded(material, options)
     results: dict[str, Result] = {}
     rows: list[Row] = []
     with open_model(options.model, window=options.window, threads=options.threads) as upstream:
@@ -99,6 +102,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--model", default=None, help="a GGUF file, or the address of an endpoint")
     parser.add_argument("--weeks", action="store_true", help="thirty days in four places; no model needed")
+    parser.add_argument("--embedded", action="store_true", help="the small model that comes along")
     parser.add_argument("--questions", type=int, default=None, help="so many of the questions of the weeks")
     parser.add_argument("--facts", type=Path, default=None)
     parser.add_argument("--rows", default=None, help=f"some of {', '.join(ROWS)}; of the weeks {', '.join(WEEKS_ROWS)}")
@@ -109,9 +113,20 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--answers", action="store_true", help="print every answer")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    if options.model is None and not options.weeks:
-        parser.error("--model is needed; --weeks alone goes without")
+    if options.model is None and not (options.weeks or options.embedded):
+        parser.error("--model is needed; only --weeks and --embedded go without")
     return options
+
+
+def run_embedded(material: Material, options: argparse.Namespace) -> int:
+    """The small model that comes along, through a rehearsal with nothing set."""
+    from benchmarks.remembering.embedded import ask_embedded
+
+    rows, answers = ask_embedded(material)
+    for asked, answer, right in answers if options.answers else ():
+        print(f"{'✓' if right else '✗'} {asked} → {answer}")
+    print(json.dumps({"rows": [vars(row) for row in rows]}) if options.json else table({"remembering": rows}))
+    return 1 if any(row.ok is False for row in rows) else 0
 
 
 def run_weeks(options: argparse.Namespace) -> int:

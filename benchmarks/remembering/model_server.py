@@ -22,8 +22,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.llm.embedded.client import SIDE_SAMPLING
+from familiar_connect.llm.profiles import WRITER_OUTPUT
+
 ASKED_TOKENS = 60
-WRITER_TOKENS = 1_500
+WRITER_TOKENS = WRITER_OUTPUT
 CALL_LIMIT_S = 1_800
 MAX_BODY = 8 << 20
 TOKEN = "benchmark"
@@ -117,6 +120,8 @@ class Recorder:
         """The answer to *payload*, greedy; one call at a time, as a small machine would have it."""
         limit = ASKED_TOKENS if kind == "asked" else WRITER_TOKENS
         asked = {"messages": payload["messages"], "temperature": 0, "max_tokens": limit}
+        if kind == "other" and not self._model.startswith(("http://", "https://")):
+            asked |= SIDE_SAMPLING  # as the program asks a model file
         for name in ("stop", "tools"):
             if payload.get(name):
                 asked[name] = payload[name]
@@ -125,11 +130,16 @@ class Recorder:
             call = self._known.get(key)
             if call is None:
                 call = self._ask(kind, asked)
+                self._tell_progress(call)
                 self._known[key] = call
                 with self._state.open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"key": key, **asdict(call)}, ensure_ascii=False) + "\n")
             self.calls.append(call)
         return call
+
+    def _tell_progress(self, call: Call) -> None:
+        number, cost = len(self.calls) + 1, f"{call.prompt_tokens} tokens read, {call.seconds:.0f} s"
+        print(f"  call {number} ({call.kind}): {cost}", file=sys.stderr, flush=True)
 
     def _ask(self, kind: str, asked: dict[str, Any]) -> Call:
         began = time.monotonic()

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from benchmarks.sillytavern.results import CaseResult
 from familiar_connect.presets.macros.engine import expand
-from familiar_connect.presets.macros.pick import SeededRandom, pick_index, string_hash
+from familiar_connect.presets.macros.random_choice import SeededRandom, pick_index, string_hash
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.macros.variables import format_number, number_of
 from familiar_connect.presets.types import ChatLine

@@ -10,9 +10,6 @@ taken from the expected results.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +19,7 @@ from benchmarks.sillytavern.prompts import CHAT_ID, Messages, first_difference, 
 from benchmarks.sillytavern.results import CaseResult
 from benchmarks.sillytavern.world_info import NAMES, ORDERS
 from familiar_connect.config.toml import toml_literal
+from tests.fakes.program import run_program
 
 KIND = "prompts_through_program"
 LIMIT_S = 300
@@ -78,17 +76,7 @@ def _difference(vector: Mapping[str, Any], folder: Path, home: Path) -> str:
 
 def run(home: Path, *arguments: str, may_fail: bool = False) -> str:
     """What `familiar` prints, as a process of its own."""
-    source = Path(__file__).parents[2] / "src"
-    env = {**os.environ, "PYTHONPATH": str(source), "FAMILIAR_CONNECT_HOME": str(home), "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "familiar_connect", "--home", str(home), *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=LIMIT_S,
-        check=False,
-        env=env,
-    )
+    done = run_program(home, "--home", str(home), *arguments, env={"NO_COLOR": "1"}, timeout_s=LIMIT_S)
     if done.returncode and not may_fail:
         raise ProgramFailed((done.stderr.strip() or done.stdout.strip())[-400:])
     return done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,9 +11,9 @@ from pathlib import Path
 from familiar_connect.config.command import command_name
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.links import refuse_links
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
+from familiar_connect.config.permissions import refuse_links
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import MissingKeyError, SetupError
@@ -23,11 +23,11 @@ from familiar_connect.extensions.models import create_models
 from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
-from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.embedded.servers import EmbeddedServers
+from familiar_connect.llm.embedded.server import EmbeddedServer, EmbeddedServers
+from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.slots import create_llm_clients, key_name
-from familiar_connect.platforms.protocols import Platform
-from familiar_connect.platforms.supervise import Sleep, Tell, run_all
+from familiar_connect.platforms.supervise import Platform, Sleep, Tell, run_all
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
 from familiar_connect.voice.stt.voice_messages import find_transcriber
@@ -86,6 +86,53 @@ def load_familiar(
     if wake:
         embedded.start_in_background()
     return familiar, embedded
+
+
+async def replace_models(familiar: Familiar, servers: EmbeddedServers, *, home: Path, zone: str | None = None) -> None:
+    """`swap_models`, and wait until what is not used any more is closed."""
+    await close_models(familiar, await swap_models(familiar, servers, home=home, zone=zone))
+
+
+async def swap_models(
+    familiar: Familiar, servers: EmbeddedServers, *, home: Path, zone: str | None = None
+) -> list[ChatModel]:
+    """Give every slot whose settings changed since *familiar* was loaded a new client; the next reply uses it.
+
+    Models inside the program run in *servers*. The replies under way keep the clients they began with; `close_models`
+    is for those that are returned.
+    """
+    folder, secrets, trust = FamiliarFolder(familiar.root), Secrets(home), TrustedOrigins(home)
+    profile = folder.profile.settings_file
+    consent = OwnerConsent(home, familiar.id)
+
+    def create() -> tuple[Mapping[str, LLMSlotConfig], Mapping[str, ChatModel]]:
+        defaults = profile if profile.exists() else None
+        config = load_allowed_config(folder.settings_file, consent, defaults_path=defaults, zone=zone)
+        trust.check(config.llm, file=folder.settings_file)
+        key = secrets.get("OPENROUTER_API_KEY")
+        return config.llm, create_llm_clients(key, config, secrets=secrets.get, trust=trust, embedded=servers)
+
+    slots, clients = await off_loop(create)
+    unused: list[ChatModel] = []
+    for slot, client in clients.items():
+        if slots[slot] == familiar.config.llm[slot]:
+            unused.append(client)
+            continue
+        unused.append(familiar.llm_clients[slot])
+        familiar.llm_clients[slot] = client
+        familiar.config.llm[slot] = slots[slot]
+    return unused
+
+
+async def close_models(familiar: Familiar, unused: Sequence[ChatModel]) -> None:
+    """Close clients that nobody asks any more, once no reply of *familiar* is under way."""
+    try:
+        await familiar.reply_path.queue.wait_until_idle()
+    finally:
+        for each in unused:
+            close = getattr(each, "aclose", None) or getattr(each, "close", None)
+            if close is not None:
+                await close()
 
 
 @dataclass

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.channel import NO_PRESET, ChannelConfig, merge_typing_settings
+from familiar_connect.config.channel import NO_PRESET, ChannelConfig, channel_config_for_mode, merge_typing_settings
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import CHANNEL_KEYS_ASKED
 from familiar_connect.config.folders import channel_file
+from familiar_connect.config.limits import list_given
 from familiar_connect.config.load import channel_config_from, load_channel_config
-from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.toml import parse_toml, read_text, write_text
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import ConfigError
@@ -33,9 +33,13 @@ AUTHOR_NOTE_KEYS = (
     "author_note_position",
     "author_note_role",
     "author_note_interval",
+    "author_note_scanned",
 )
 FileVersion = tuple[int, int, int] | None
 _FIRST_ON_DISK = ("channel_name", "mode", "backdrop")
+MANAGERS_LIMITS = "limits_by_managers"
+"""The table of a channel's file in which its managers set limits; what stands above it is the owner's."""
+_CHANGED_BY_COMMAND = ("preset", "model", "persona", "replies_per_hour", "tokens_per_day", MANAGERS_LIMITS)
 
 
 class ChannelConfigStore:
@@ -60,11 +64,14 @@ class ChannelConfigStore:
         """Know that a thread belongs to a channel: without settings of its own it has that channel's."""
         self._parents.put(channel_id, parent_id)
 
+    def settings_channel(self, channel_id: int) -> int:
+        """The channel whose settings count: a thread without a file of its own has those of its parent."""
+        parent = self._parents.get(channel_id)
+        return parent if parent is not None and _version_of(self._path(channel_id)) is None else channel_id
+
     def get(self, channel_id: int) -> ChannelConfig:
         """What the channel gets: by its sidecar as it is now, else its parent's, else the default mode."""
-        parent = self._parents.get(channel_id)
-        if parent is not None and _version_of(self._path(channel_id)) is None:
-            channel_id = parent
+        channel_id = self.settings_channel(channel_id)
         with self._lock:
             version = _version_of(self._path(channel_id))
             known = self._known.get(channel_id)
@@ -72,10 +79,10 @@ class ChannelConfigStore:
                 return known[1]
             self._known.pop(channel_id)
             found = load_channel_config(self._path(channel_id), **self._familiars)
-            known_as = self._untouched(channel_id) if found is None else self._narrowed(channel_id, found)
+            known_as = self._copy_settings(channel_id) if found is None else self._narrow(channel_id, found)
             return self._remember(channel_id, known_as, version)
 
-    def _narrowed(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
+    def _narrow(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
         """*config* without what its file lets go further and the owner has not allowed."""
         own, familiars = config.place, self._character.place
         refused: dict[str, Any] = {}
@@ -102,6 +109,40 @@ class ChannelConfigStore:
         """Give the channel a preset of its own, or none at all whatever the familiar's is."""
         return self._change(channel_id, {"preset": name or NO_PRESET})
 
+    def clear_preset(self, channel_id: int) -> ChannelConfig:
+        """Let the channel have the familiar's preset again."""
+        return self._change(channel_id, {"preset": None})
+
+    def set_model(self, channel_id: int, model: str | None) -> ChannelConfig:
+        """Have another model of the familiar's server answer in the channel; None: the familiar's own."""
+        return self._change(channel_id, {"model": model})
+
+    def parent_channel(self, channel_id: int) -> int:
+        """The channel that a thread belongs to; of any other channel itself."""
+        return self._parents.get(channel_id) or channel_id
+
+    def set_persona(self, channel_id: int, name: str | None) -> ChannelConfig:
+        """Say which of the owner's personas speaks in the channel; None: whichever the familiar's settings name."""
+        return self._change(channel_id, {"persona": name})
+
+    def set_limits(self, channel_id: int, changes: Mapping[str, int | None]) -> ChannelConfig:
+        """Bound, as the owner, what everybody in the channel gets together; None lifts a setting.
+
+        What managers had set of it gives way.
+        """
+        return self._change(
+            channel_id, {**changes, MANAGERS_LIMITS: self._managers_limits(channel_id, dict.fromkeys(changes))}
+        )
+
+    def set_managers_limits(self, channel_id: int, changes: Mapping[str, int | None]) -> ChannelConfig:
+        """The same as somebody who manages the channel: what the owner set stays."""
+        return self._change(channel_id, {MANAGERS_LIMITS: self._managers_limits(channel_id, changes)})
+
+    def _managers_limits(self, channel_id: int, changes: Mapping[str, int | None]) -> dict[str, int] | None:
+        """The managers' table with *changes*; None: nothing is left in it."""
+        wanted = {**list_given(self.get(channel_id).limits_by_managers), **changes}
+        return {name: value for name, value in wanted.items() if isinstance(value, int) and value} or None
+
     def set_author_note(self, channel_id: int, note: Mapping[str, str | int]) -> ChannelConfig:
         """Give the channel a note of its own; *note* holds the settings that say what, where and how often."""
         return self._change(channel_id, {name: note.get(name) for name in AUTHOR_NOTE_KEYS})
@@ -125,7 +166,7 @@ class ChannelConfigStore:
     def _path(self, channel_id: int) -> Path:
         return channel_file(self._root, channel_id)
 
-    def _untouched(self, channel_id: int) -> ChannelConfig:
+    def _copy_settings(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode).with_step_changes(self._character.steps)
         typing = merge_typing_settings(base.typing_simulation, self._overrides, file=self._path(channel_id))
         return replace(
@@ -141,7 +182,7 @@ class ChannelConfigStore:
         self._known.put(channel_id, (version, config))
         return config
 
-    def _change(self, channel_id: int, changes: Mapping[str, str | int | None]) -> ChannelConfig:
+    def _change(self, channel_id: int, changes: Mapping[str, str | int | dict[str, int] | None]) -> ChannelConfig:
         with self._lock:
             path = self._path(channel_id)
             text = read_text(path) or ""
@@ -177,7 +218,7 @@ def _rewritten(text: str, wanted: Mapping[str, object]) -> str:
     from tomlkit.exceptions import TOMLKitError
 
     try:
-        result = _edited(text, wanted)
+        result = _edit(text, wanted)
         if tomllib.loads(result) == wanted:
             return result
     except (TOMLKitError, ValueError):
@@ -185,13 +226,13 @@ def _rewritten(text: str, wanted: Mapping[str, object]) -> str:
     return tomlkit.dumps({name: wanted[name] for name in sorted(wanted, key=lambda name: _rank(name, wanted[name]))})
 
 
-def _edited(text: str, wanted: Mapping[str, Any]) -> str:
+def _edit(text: str, wanted: Mapping[str, Any]) -> str:
     import tomlkit
 
     document = tomlkit.parse(f"{text}\n" if text and not text.endswith("\n") else text)
     for name in [name for name in document if name not in wanted]:
         del document[name]
-    for name in (*_FIRST_ON_DISK, "preset", *AUTHOR_NOTE_KEYS):
+    for name in (*_FIRST_ON_DISK, *_CHANGED_BY_COMMAND, *AUTHOR_NOTE_KEYS):
         if name in wanted and document.get(name) != wanted[name]:
             document[name] = wanted[name]
     header, blocks, rest = _blocks(document.body)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
+from familiar_connect.commands.usage_hints import VERB_HINTS
 from familiar_connect.config.built_in import PLATFORM_TITLES, read_built_in_verbs
 
 if TYPE_CHECKING:
@@ -25,41 +25,48 @@ if TYPE_CHECKING:
 BUILT_IN_VERB = ""
 """Instead of a module of ours: a built-in extension makes the verb."""
 VERBS: CommandTable = {
-    "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
+    "chat": ("chat:chat", "Talk in this terminal; works offline, no key needed."),
     "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
-    "run": ("run:run", f"Answer on every platform that is set up: {', '.join(PLATFORM_TITLES)}."),
+    "run": ("run:run", f"Answer on {' and '.join(PLATFORM_TITLES)}."),
     **{verb: (BUILT_IN_VERB, says) for verb, (_, says) in read_built_in_verbs().items()},
-    "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
+    "web": ("web:web", "Talk in your browser, and see what the model saw."),
     "voice": ("voice:voice", "Talk by voice: microphone and speakers, or recordings."),
-    "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
-    "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),
-    "pack": ("share:pack", "Write a familiar into one archive for somebody else."),
-    "list": ("familiars:list_", "List the familiars of this home."),
-    "model": ("model:model", "Get and use a better model on this computer; see which one answers."),
-    "connect": (
-        "connect:connect",
-        "Use a model of another server: finds those on this computer, tests, keeps its key.",
-    ),
+    "init": ("familiars:init", "Make a familiar, from scratch or from a character card."),
+    "adopt": ("share:adopt", "Add someone else's familiar from a folder or ZIP; shows it first."),
+    "pack": ("share:pack", "Pack a familiar into one file for someone else."),
+    "list": ("familiars:list_", "List your familiars."),
+    "model": ("model:model", "Get a better model for this computer; see which one answers."),
+    "connect": ("connect:connect", "Use a model server, such as Ollama, LM Studio or OpenRouter."),
     "keys": ("keys:keys", "Set, list and remove keys and tokens; values are never shown."),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
     "extension": ("extension:extension", "List, allow and forbid packages that add something to the program."),
     "config": ("settings:config", "Show the settings and where each comes from; check the files."),
-    "import": ("import_export:import_", "Bring in chats, documents, and lorebooks or presets of SillyTavern's."),
-    "export": ("import_export:export", "Write out the character, a chat or the lore for SillyTavern."),
+    "import": ("import_export:import_", "Import chats, documents, SillyTavern lorebooks and presets."),
+    "export": ("import_export:export", "Export the character, a chat or the lore for SillyTavern."),
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
     "regex": ("regex:regex", "List, switch and add regex scripts of cards and presets."),
     "logs": ("logs:logs", "Show what was said lately, or the program's own log."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
-    "why": ("why:why", "Tell why a reply did not know something: never said, not found, not allowed there, cut."),
+    "why": ("why:why", "Find out why a reply did not know something."),
     "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
     "rehearse": ("rehearse:rehearse", "Play a scripted week from a file on simulated time; see what is said where."),
-    "replay": ("replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),
-    "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
-    "ignore": ("ignore:ignore", "List, add and remove people who are not answered."),
+    "replay": ("replay:replay", "Rebuild a past turn's prompt, and compare it with one built today."),
+    "memory": ("memory.group:memory", "Read, search, correct and erase what it remembers."),
+    "ignore": ("ignore:ignore", "List, add and remove people the familiar does not answer."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns, and today's spending."),
-    "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
-    "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
+    "doctor": ("doctor:doctor", "Check everything, and say what to do next."),
+    "completion": ("completion:completion", "Print the shell code that makes Tab complete in bash, zsh or fish."),
 }
+FIRST_VERBS = ("chat", "web", "init", "list", "model", "connect", "run", "import", "memory", "doctor")
+"""What most people need, in the order they need it: `familiar -h` explains these."""
+MORE_VERBS = {
+    "Talk": ("ask", "voice", "rehearse", *read_built_in_verbs()),
+    "Share": ("export", "adopt", "pack", "preset", "regex"),
+    "Set up": ("config", "keys", "trust", "extension", "ignore", "completion"),
+    "Look inside": ("logs", "inspect", "why", "prompt", "replay", "metrics"),
+}
+"""The others, which it only names; `familiar help --all` explains them."""
+SHOW_ALL = "--all"
 ERROR = "Error: "
 """How click begins the sentence about a mistake."""
 MOST_SHOWN = 80
@@ -99,11 +106,28 @@ class Verbs(LazyGroup):
 
         return create_verb(ctx, *added[cmd_name])
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if ctx.meta.get(SHOW_ALL):
+            super().format_options(ctx, formatter)
+            return
+        with formatter.section("Start here"):
+            formatter.write_dl([(verb, self._table[verb][1]) for verb in FIRST_VERBS])
+        groups = {**MORE_VERBS, "Extensions": tuple(self._added(ctx))}
+        with formatter.section("More verbs"):
+            formatter.write_dl([(name, ", ".join(verbs)) for name, verbs in groups.items() if verbs])
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         if added := self._added(ctx):
             with formatter.section("Verbs of extensions"):
                 formatter.write_dl([(name, verb.help) for name, (_, verb) in added.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if ctx.meta.get(SHOW_ALL):
+            super().format_epilog(ctx, formatter)
+            return
+        formatter.write_paragraph()
+        formatter.write_text("`familiar VERB -h` shows examples; `familiar help --all` lists everything.")
 
     def _added(self, ctx: click.Context) -> Mapping[str, tuple[Extension, VerbPart]]:
         """Verbs of extensions that the owner allowed; nothing is loaded where none is."""
@@ -130,11 +154,16 @@ class OutputClosed(Exception):
 
 
 def _help(words: list[str]) -> click.Command:
-    """`help`, or `help VERB`, as people type it."""
+    """`help`, `help VERB` or `help --all`, as people type it."""
 
     def show() -> None:
         from familiar_connect.config.command import program_name
 
+        if SHOW_ALL in words:
+            root = click.get_current_context().find_root()
+            root.meta[SHOW_ALL] = True
+            click.echo(root.get_help())
+            return
         cli.main([*words[:1], "--help"], prog_name=program_name(), standalone_mode=False)
 
     return click.Command("help", callback=show)
@@ -154,7 +183,7 @@ Examples:
 @click.group(
     cls=Verbs,
     table=VERBS,
-    habits=VERB_HABITS,
+    hints=VERB_HINTS,
     invoke_without_command=True,
     context_settings={"help_option_names": HELP_OPTIONS},
     epilog=EPILOG,
@@ -223,7 +252,7 @@ def _way_to_help(ctx: click.Context) -> str:
 def _run_to_exit_code() -> int:
     """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
     from familiar_connect.commands.exit_codes import code_of
-    from familiar_connect.commands.habits import explain_mistake
+    from familiar_connect.commands.usage_hints import explain_mistake
     from familiar_connect.config.command import program_name, with_command
     from familiar_connect.errors import FamiliarError
     from familiar_connect.support.text import printable

@@ -57,6 +57,15 @@ class DocumentImportError(SetupError):
     """A document that cannot be taken into memory: the message names the file and why."""
 
 
+class UnreadableFileError(SetupError):
+    """A file that its importer cannot read: what is wrong, in words that follow the name of the file."""
+
+    def __init__(self, words: str, *, where: str = "") -> None:
+        super().__init__(words)
+        self.where = where
+        """Which part of the file is meant, such as "line 3"; empty: all of it."""
+
+
 class HomeError(SetupError):
     """The data home, or a familiar in it, cannot be used."""
 
@@ -115,6 +124,10 @@ class ModelTimeoutError(ModelError):
 
 class EmptyReplyError(ModelError):
     """A model was asked, asked again, and no word of what it wrote was a reply."""
+
+
+class SilentReplyError(EmptyReplyError):
+    """A model was asked, asked again, and chose to say nothing, though somebody waits for a word."""
 
 
 class NoChoicesError(ModelError, ValueError):

@@ -9,11 +9,13 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.channel import ChannelConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.links import refuse_links
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.config.load import load_allowed_config
+from familiar_connect.config.permissions import refuse_links
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import Modality
@@ -119,6 +121,11 @@ class Familiar(FamiliarParts):
     def side_model(self, slot: str) -> SideModel:
         """The model of *slot*, whichever client has it when it is asked."""
         return self.pipelines.models.model(slot)
+
+    @property
+    def has_small_model(self) -> bool:
+        """Whether its replies come from the small model that is included."""
+        return self.config.llm[MAIN_SLOT].is_small_default
 
     @property
     def intake(self) -> Intake:

@@ -14,8 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from familiar_connect.support.names import to_slug
 from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
+from familiar_connect.support.text import to_slug
 
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64

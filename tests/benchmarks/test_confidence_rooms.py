@@ -19,7 +19,7 @@ def test_no_word_stands_where_somebody_could_not_read_it() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("fault", "seed", "world"),
-    [("everyone-alone", 1, 1), ("no-member-overwrites", 1, 1), ("no-fingerprint", 2, 1), ("no-age", 4, 2)],
+    [("everyone-alone", 1, 1), ("no-member-overwrites", 1, 1), ("no-fingerprint", 2, 1), ("no-age", 2, 3)],
 )
 def test_a_fault_planted_in_the_permission_code_is_found(fault: str, seed: int, world: int) -> None:
     """So that the test above can fail; `--plant` knows more of them."""

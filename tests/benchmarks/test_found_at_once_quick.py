@@ -6,10 +6,10 @@ from benchmarks import found_at_once
 
 
 def test_every_change_is_found_and_looking_is_cheap() -> None:
-    """Four changes at each size, quiet and busy; a look at 200 files takes little of a processor."""
+    """Four changes among 200 files, quiet and busy; a look at them takes little of a processor."""
     found = found_at_once.measure(quick=True)
     rows = found_at_once.rows(found)
 
-    assert [told["quiet_s"]["count"] for told in found["sizes"].values()] == [4, 4]
+    assert [told["quiet_s"]["count"] for told in found["sizes"].values()] == [4]
     assert found["sizes"][200]["share"] <= found_at_once.MOST_LOOKING
-    assert [bool(row.bar) for row in rows] == [True] * 6
+    assert [bool(row.bar) for row in rows] == [True] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,16 @@ def test_an_index_is_weighed_beside_the_words_it_holds(tmp_path: Path) -> None:
     assert found["words"] > sum(path.stat().st_size for path in files)
     assert sum(found["parts"].values()) <= found["index"]
     assert found["ratio"] == pytest.approx(found["index"] / found["words"])
+
+
+def test_the_bytes_can_be_weighed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a home of the size that is asked for; of so small a one the bar is missed."""
+    assert index_cost.main(["--weigh", "60", "6", "--json"]) == 1
+
+    found = json.loads(capsys.readouterr().out)["found"]
+    assert (found["turns"], found["files"]) == (60, 6)
+    assert "build" not in found
+    assert not found["size"]["ok"]
 
 
 def test_building_is_timed_beside_embedding_and_inserting(tmp_path: Path) -> None:

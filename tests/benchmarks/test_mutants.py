@@ -134,8 +134,8 @@ def run(*words: str) -> tuple[int, dict[str, Any]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="the run forks")
 def test_faults_in_the_rule_are_noticed_by_its_tests_and_by_no_others() -> None:
     """Four faults in the rule: its tests find them, tests of something else let all of them live, no file changes."""
-    rule = ("--area", "gate", "--module", "disclosure", "--function", "may_tell", "--count", "4", "--seed", "2")
-    before = (ROOT / "src/familiar_connect/disclosure.py").read_bytes()
+    rule = ("--area", "gate", "--module", "audience", "--function", "may_tell", "--count", "4", "--seed", "2")
+    before = (ROOT / "src/familiar_connect/audience.py").read_bytes()
     _, found = run(*rule, "--tests", "tests/test_audience.py")
     missed, survivors = run(*rule, "--tests", "tests/context/test_slots.py")
     killed = [each for each in found["faults"] if each["state"] == "killed"]
@@ -143,4 +143,4 @@ def test_faults_in_the_rule_are_noticed_by_its_tests_and_by_no_others() -> None:
     assert (len(found["faults"]), len(killed) >= 3) == (4, True)
     assert {each["test"].partition("::")[0] for each in killed} == {"tests/test_audience.py"}
     assert (missed, [each["state"] for each in survivors["faults"]]) == (1, ["unreached"] * 4)
-    assert (ROOT / "src/familiar_connect/disclosure.py").read_bytes() == before
+    assert (ROOT / "src/familiar_connect/audience.py").read_bytes() == before

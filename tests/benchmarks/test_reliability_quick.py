@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from benchmarks.reliability import addressed, cuts, kills, load, soak
+from benchmarks.reliability import addressed, bursts, cuts, kills, load, soak
 from benchmarks.reliability.door_kills import trial as doors
+from benchmarks.reliability.door_kills.campaign import Runner, running_runner
 from benchmarks.reliability.door_kills.doors import DOORS
 from benchmarks.reliability.traffic import generate_traffic, number_of
 from benchmarks.reliability.trouble import trial as trouble
@@ -15,9 +19,9 @@ from benchmarks.reliability.trouble import trial as trouble
 
 async def test_under_load_nothing_is_lost_or_doubled_and_who_asks_is_answered_in_order() -> None:
     """Forty messages a second in ten channels."""
-    found = await load.play("child", seconds=4.0, per_second=40.0, rooms=10, people=20)
+    found = await load.play("child", seconds=2.0, per_second=40.0, rooms=10, people=20)
 
-    assert found["heard"] == {"said": 160, "lost": 0, "twice": 0, "disordered": 0}
+    assert found["heard"] == {"said": 80, "lost": 0, "twice": 0, "disordered": 0}
     assert found["answers"]["answered"] == found["answers"]["asked"] > 0
     assert found["answers"]["answered_twice"] == 0
     assert found["disordered_replies"] == 0
@@ -34,18 +38,26 @@ async def test_over_a_bad_line_everyone_who_asks_is_answered_once_or_reported() 
 
 
 async def test_whoever_speaks_to_it_is_answered_once_or_told_why_not() -> None:
-    """Forty mentions, replies and direct messages among chatter, with a side model that would let all of them pass."""
-    found = await addressed.measure(asked=40, per_second=8.0)
+    """Twenty mentions, replies and direct messages among chatter, with a side model that would let all of them pass."""
+    found = await addressed.measure(asked=20, per_second=8.0)
 
-    assert found["heard"] == {"said": 120, "lost": 0, "twice": 0, "disordered": 0}
+    assert found["heard"] == {"said": 60, "lost": 0, "twice": 0, "disordered": 0}
     assert (found["answers"]["neither"], found["answers"]["answered_twice"]) == (0, 0)
     assert found["answers"]["answered"] > 0
     assert found["told"] >= found["failed"]
 
 
+async def test_each_of_many_askers_is_answered_once_though_they_edit_delete_and_repeat() -> None:
+    """Twenty mentions in bursts, by people and by PluralKit; no answer is to words that were known to be gone."""
+    found = await bursts.measure(mentions=20, seed=34)
+
+    assert (found["unanswered"], found["twice"], found["misnamed"], found["outdated"]) == ([], [], [], [])
+    assert found["answered"] > 0
+
+
 async def test_killed_around_a_post_the_real_program_answers_each_question_once_and_remembers_what_it_said() -> None:
-    """`familiar run`, killed at eight moments one after another."""
-    found = await kills.measure(rounds=8)
+    """`familiar run`, killed at eight moments one after another; by hand each is started cold."""
+    found = await kills.measure(rounds=8, is_forked=True)
 
     assert (found["heard"]["lost"], found["heard"]["twice"]) == (0, 0)
     assert found["posted"] == found["in_history"] > 0
@@ -122,10 +134,18 @@ def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -
     assert {said.room for said in first} == set(range(50))
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def runner() -> AsyncIterator[Runner]:
+    """The program loaded once for all doors."""
+    async with running_runner() as running:
+        yield running
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("door", list(DOORS))
-async def test_killed_at_its_writes_every_door_answers_once_or_tells(door: str) -> None:
-    """Three kills behind each of eight doors, at the system calls that write; by hand it is 200 behind each."""
-    found = await doors.measure(kills=3, doors=[door])
+async def test_killed_at_its_writes_every_door_answers_once_or_tells(door: str, runner: Runner) -> None:
+    """Two kills behind each of eight doors, at the system calls that write; by hand it is 200 behind each."""
+    found = await doors.measure(kills=2, doors=[door], runner=runner)
 
     (verdict,) = found["doors"]
     assert (verdict["lost"], verdict["doubled"], verdict["silent"]) == ([], [], [])

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, MAX_TEXT_BYTES
+from familiar_connect.bootstrap.card_files.decode_json import MAX_FILE_BYTES, MAX_TEXT_BYTES
 from familiar_connect.bootstrap.cards import CharacterCardError, load_card
 from tests.fakes.cards import SIGNATURE, V1, V2, archive, b64, card_picture, charx, chunk, picture, text_chunk, webp
+from tests.fakes.properties import at_least
 
 MOST_SECONDS = 2.0
 WHOLE = card_picture(V2)
@@ -224,7 +225,7 @@ SEEDS = (
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 @example(b"PK\x05\x06" + bytes(18) + b"PK\x03\x04")
 @example(b"II*\0")
 def test_any_bytes_are_a_card_or_refused(data: bytes) -> None:
@@ -235,7 +236,7 @@ def test_any_bytes_are_a_card_or_refused(data: bytes) -> None:
 
 @pytest.mark.slow
 @given(st.sampled_from(SEEDS), st.integers(0, 4_000), st.binary(max_size=12), st.integers(0, 12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 def test_any_damage_leaves_a_card_or_is_refused(seed: bytes, at: int, patch: bytes, removed: int) -> None:
     """Bytes changed, put in and taken out."""
     place = at % len(seed)
@@ -255,7 +256,7 @@ def test_any_damage_leaves_a_card_or_is_refused(seed: bytes, at: int, patch: byt
         max_leaves=12,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 def test_any_json_is_a_card_or_refused(value: object) -> None:
     """Whatever stands where."""
     _takes(json.dumps({"name": "M", "data": value}).encode())

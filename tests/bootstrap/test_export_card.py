@@ -19,9 +19,10 @@ from familiar_connect.bootstrap.export_card import CardFormat, export_card
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.bootstrap.unpack_character import EXTRAS_PATH, unpack_character
 from familiar_connect.errors import CharacterCardError
+from familiar_connect.memory.lorebooks.entry_edits import add_entry, list_books, save_entry
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.greetings import join_greetings
-from familiar_connect.support.png_chunks import chunks
+from familiar_connect.support.pictures import chunks
 from tests.fakes.cards import V1, V2, V3, b64, charx, picture, text_chunk
 
 FORMATS: tuple[CardFormat, ...] = ("png", "json", "charx")
@@ -144,3 +145,39 @@ def test_a_damaged_rest_is_told_by_name(tmp_path: Path) -> None:
 
     with pytest.raises(CharacterCardError, match=r"\.card\.json"):
         export_card(store, "mira")
+
+
+def test_lore_changed_in_a_form_goes_back_into_the_cards_book(tmp_path: Path) -> None:
+    """Fields that Markdown does not show, an entry that was switched off, and a new one."""
+    payload = {
+        "spec": "chara_card_v2",
+        "data": {
+            "name": "Mira",
+            "description": "A diver.",
+            "character_book": {
+                "name": "Reefs",
+                "entries": [
+                    {"id": 0, "keys": ["reef"], "content": "Sharp.", "insertion_order": 5, "enabled": True},
+                    {"id": 1, "keys": ["wreck"], "content": "Old.", "insertion_order": 6, "enabled": True},
+                ],
+            },
+        },
+    }
+    store = MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit")
+    card = load_card(json.dumps(payload).encode())
+    unpack_character(store, card)
+    assert card.character_book is not None
+    import_silly_tavern_lorebook(store, card.character_book)
+    book = next(each for each in list_books(store) if each.name == "Reefs")
+    first, second = book.entries
+    save_entry(store, first.place, first.fields, first.fields | {"order": "9", "position": "4", "depth": "2"})
+    save_entry(store, second.place, second.fields, second.fields | {"on": ""})
+    add_entry(store, book.record, {"comment": "Buoy", "key": "buoy", "content": "Red."})
+    exported = load_card(export_card(store, "mira", "json")).character_book
+
+    assert exported is not None
+    reef, wreck, buoy = exported["entries"]
+    assert (reef["insertion_order"], reef["extensions"]["position"], reef["extensions"]["depth"]) == (9, 4, 2)
+    assert reef["keys"] == ["reef"]
+    assert (wreck["enabled"], wreck["content"]) == (False, "Old.")
+    assert (buoy["keys"], buoy["content"], buoy["enabled"]) == (["buoy"], "Red.", True)

@@ -8,12 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.hostile_inputs import FILES, MAX_MEGABYTES, MAX_SECONDS, HostileFile, measure_file
 from familiar_connect.bootstrap.child_reader import LIMITS, read_in_child
-from familiar_connect.bootstrap.document_files.web_page import read_web_page, without_hidden_stretches
 from familiar_connect.bootstrap.from_card import read_card_file
 from familiar_connect.errors import CharacterCardError
 from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
@@ -109,23 +106,3 @@ def test_when_no_process_can_be_started_the_sentence_says_so(monkeypatch: pytest
 
     with pytest.raises(CharacterCardError, match=r"^a\.png cannot be read, no process .*Cannot allocate memory"):
         read_in_child("card", b"x", shown="a.png", error=CharacterCardError, limits=LIMITS)
-
-
-def test_hidden_stretches_of_a_page_end_where_a_browser_ends_them() -> None:
-    """A comment that never ends hides nothing; a script that never ends hides the rest."""
-    assert without_hidden_stretches("a<!-- b -->c<!---->d<!-->e") == "acde"
-    assert without_hidden_stretches("a<!-- b <!-- c") == "a b   c"
-    assert without_hidden_stretches("a<SCRIPT src=x>'<!--'</script >b<!--c-->d") == "abd"
-    assert without_hidden_stretches("a<style>b") == "a"
-    assert without_hidden_stretches("a<scripted>b") == "a<scripted>b"
-
-
-@given(st.lists(st.sampled_from(["<!--", "-->", "<script>", "</script>", "<style>", "</style>", "a", "<p>", "<"])))
-def test_any_page_is_read_without_its_hidden_stretches(pieces: list[str]) -> None:
-    """Nothing of the marks is left, and what is read twice stays."""
-    page = "".join(pieces)
-    plain = without_hidden_stretches(page)
-
-    assert len(plain) <= len(page)
-    assert "<script>" not in plain
-    read_web_page(page.encode())

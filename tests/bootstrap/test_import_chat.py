@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ from hypothesis import strategies as st
 
 from familiar_connect.bootstrap.chat_files.align import Alignment, align_messages
 from familiar_connect.bootstrap.chat_files.cast import CastWish, choose_cast
-from familiar_connect.bootstrap.chat_files.chat_file import MAX_DEPTH, read_chat_file
+from familiar_connect.bootstrap.chat_files.chat_file import ChatFile, find_sillytavern_chat
 from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
 from familiar_connect.bootstrap.chat_files.chat_story import keep_story, story_metadata
 from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
 from familiar_connect.bootstrap.import_chat import ChatImporter, ChatImportResult, Progress, scan_chat
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.files.file_lines import MAX_DEPTH
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError
@@ -89,7 +89,7 @@ def a_familiar(root: Path) -> Iterator[tuple[FamiliarFolder, HistoryStore]]:
 def take_in(
     folder: FamiliarFolder, history: HistoryStore, path: Path, *, step: int = 3, progress: Progress | None = None
 ) -> ChatImportResult:
-    file = read_chat_file(path)
+    file = sillytavern_chat(path)
     scan = scan_chat(file)
     cast = choose_cast(scan.names, file.header, "Wren", YOU, CastWish())
     channels = ChannelConfigStore(root=folder.channels, character=CharacterConfig())
@@ -204,50 +204,14 @@ def test_another_speaker_in_the_middle_is_refused_and_at_the_end_replaced() -> N
         align_messages(there, ["aaaaaaaa1", "cccccccc1", "bbbbbbbb1"], file="f", chat="c", number=1)
 
 
-def messages_of(path: Path) -> list[tuple[str, str, datetime | None]]:
-    return [(each.name, each.text, each.sent) for each in read_chat_file(path).messages()]
+def sillytavern_chat(path: Path) -> ChatFile:
+    found = find_sillytavern_chat(path)
+    assert found is not None
+    return found
 
 
-@pytest.mark.parametrize(
-    ("line", "when"),
-    [
-        ("[2026-03-01 18:05] Wren: Hello: there.", datetime(2026, 3, 1, 18, 5, tzinfo=UTC)),
-        ("2026-03-01T18:05:00Z Wren: Hello: there.", datetime(2026, 3, 1, 18, 5, tzinfo=UTC)),
-        ("01.03.2026, 18:05 - Wren: Hello: there.", datetime(2026, 3, 1, 18, 5, tzinfo=UTC)),
-        ("3/1/26, 6:05 PM - Wren: Hello: there.", datetime(2026, 3, 1, 18, 5, tzinfo=UTC)),
-        ("Wren: Hello: there.", None),
-    ],
-)
-def test_lines_of_a_text_log_begin_with_a_date_or_a_name(tmp_path: Path, line: str, when: datetime | None) -> None:
-    """Further lines belong to the message above, also where a colon stands in them."""
-    path = tmp_path / "talk.txt"
-    path.write_text(f"{line}\nOne thing: listen.\n\nEnd.\n", encoding="utf-8")
-
-    assert messages_of(path) == [("Wren", "Hello: there.\nOne thing: listen.\n\nEnd.", when)]
-
-
-def test_a_text_that_is_no_log_names_its_line(tmp_path: Path) -> None:
-    """A novel is no chat."""
-    path = tmp_path / "novel.txt"
-    path.write_text("It was a dark night.\n", encoding="utf-8")
-
-    with pytest.raises(ChatImportError, match=r"novel\.txt, line 1: does not begin with a name and a colon"):
-        messages_of(path)
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [
-        [{"name": "Wren", "text": "Hi.", "timestamp": 1772388300}],
-        {"messages": [{"sender": "Wren", "message": "Hi.", "created_at": "2026-03-01T18:05:00Z"}]},
-    ],
-)
-def test_json_logs_have_names_texts_and_dates_under_usual_words(tmp_path: Path, entries: object) -> None:
-    """A list, or an object that holds one."""
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(entries, indent=2), encoding="utf-8")
-
-    assert messages_of(path) == [("Wren", "Hi.", datetime(2026, 3, 1, 18, 5, tzinfo=UTC))]
+def messages_of(path: Path) -> list[str]:
+    return [each.text for each in sillytavern_chat(path).messages()]
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,24 +232,25 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         messages_of(deep)
     with pytest.raises(ChatImportError, match=r"long\.jsonl, line 1: holds 1,000,001 characters"):
         messages_of(long)
-    module = "familiar_connect.bootstrap.chat_files.chat_file"
-    monkeypatch.setattr(f"{module}.MAX_MESSAGES", 2)
+    monkeypatch.setattr("familiar_connect.bootstrap.chat_files.chat_file.MAX_MESSAGES", 2)
     with pytest.raises(ChatImportError, match="more than 2 messages"):
         messages_of(many)
-    monkeypatch.setattr(f"{module}.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("familiar_connect.chat.files.file_lines.MAX_LINE_BYTES", 10)
     with pytest.raises(ChatImportError, match="line 1: is longer than 10 bytes"):
         messages_of(many)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_chat_or_a_sentence(data: bytes) -> None:
-    """Whatever a file holds, reading it ends well or in one error."""
+    """Whatever a file holds, it is another form than SillyTavern's, or reading it ends well or in one error."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "any"
         path.write_bytes(data)
         told = ""
         try:
-            scan_chat(read_chat_file(path))
+            chat = find_sillytavern_chat(path)
+            if chat is not None:
+                scan_chat(chat)
         except ChatImportError as error:
             told = str(error)
         assert not told or str(path) in told

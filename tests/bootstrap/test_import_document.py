@@ -1,26 +1,21 @@
-"""Texts, web pages and PDFs taken into memory."""
+"""Documents taken into memory."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from familiar_connect.bootstrap.document_files import read_document as read_document_module
-from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.bootstrap.import_document import (
     MAX_PARTS,
     DocumentImportError,
     ImportedDocument,
     import_document,
+    read_document,
     slug_of,
 )
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
-from familiar_connect.support.bounded_process import ProcessLimits
 from familiar_connect.support.clock import ManualClock
-from tests.fakes.pdf import a_bomb, a_pdf, many_pages
 from tests.fakes.short_term import NOON
 
 pytestmark = pytest.mark.process
@@ -38,7 +33,7 @@ def a_document(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def take(store: MemoryStore, path: Path, **more: object) -> ImportedDocument:
-    return import_document(store, path, clock=ManualClock(NOON), **more)  # type: ignore[arg-type]
+    return import_document(store, path, home=path.parent, clock=ManualClock(NOON), **more)  # type: ignore[arg-type]
 
 
 def test_a_text_says_where_it_comes_from(store: MemoryStore, tmp_path: Path) -> None:
@@ -50,45 +45,6 @@ def test_a_text_says_where_it_comes_from(store: MemoryStore, tmp_path: Path) -> 
     head, _, body = text.partition("\n\nNo shoes.")
     assert head.startswith("# House rules\n\n> Imported from `House rules.txt` on 2026-03-01: text (")
     assert body == "\n\nNo puns.\n"
-
-
-def test_markdown_keeps_its_sections_under_one_title(store: MemoryStore, tmp_path: Path) -> None:
-    """Its own first heading is the title; a second one becomes a section."""
-    done = take(store, a_document(tmp_path, "x.md", "# Tea\n\nAll of it.\n\n# Pots\n\n## Blue\n\nNice."))
-
-    text = store.read_file(done.paths[0])
-    assert done.title == "Tea"
-    assert text.startswith("# Tea\n\n> ")
-    assert text.endswith("\n\nAll of it.\n\n## Pots\n\n## Blue\n\nNice.\n")
-
-
-def test_a_web_page_is_what_its_reader_sees(store: MemoryStore, tmp_path: Path) -> None:
-    """Neither scripts nor styles nor tags; headings and lists stay."""
-    page = (
-        "<!doctype html><html><head><title>The &amp; Pot</title><style>p{}</style></head><body><h1>Pots</h1>"
-        "<script>alert('x')</script><p>Blue <b>one</b>.<br>Red one.</p><ul><li>a<li>b</ul></body></html>"
-    )
-
-    done = take(store, a_document(tmp_path, "page.html", page))
-
-    text = store.read_file(done.paths[0])
-    assert done.title == "The & Pot"
-    assert "## Pots\n\nBlue one.\nRed one." in text
-    assert "- a\n- b" in text
-    assert "alert" not in text
-    assert "<" not in text
-
-
-def test_a_pdf_has_its_pages_marked(store: MemoryStore, tmp_path: Path) -> None:
-    """So that a reply can say on which page something stands; an empty page has no mark."""
-    data = a_pdf(["The kettle is copper.", "", "Tea takes four min-\nutes."], title="Handbook")
-
-    done = take(store, a_document(tmp_path, "hb.pdf", data))
-
-    text = store.read_file(done.paths[0])
-    assert (done.title, done.pages) == ("Handbook", 3)
-    assert "PDF, 3 pages" in text
-    assert "## Page 1\n\nThe kettle is copper.\n\n## Page 3\n\nTea takes four minutes.\n" in text
 
 
 def test_the_same_document_again_changes_nothing(store: MemoryStore, tmp_path: Path) -> None:
@@ -141,69 +97,14 @@ def test_channels_stand_in_the_header(store: MemoryStore, tmp_path: Path) -> Non
     assert "\n> Channels: #kitchen, #garden\n" in store.read_file("documents/a-title-of-two-lines.md")
 
 
-def locked() -> bytes:
-    from pypdf import PdfReader, PdfWriter
-
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(a_pdf(["secret"]))))
-    writer.encrypt("tea", algorithm="RC4-128")
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        ("locked.pdf", locked, "locked with a password"),
-        ("pictures.pdf", lambda: a_pdf(["", ""]), "holds no text: its pages are pictures"),
-        ("many.pdf", lambda: many_pages(10_000), "has 10,000 pages, more than 2,000: split it"),
-        ("bomb.pdf", lambda: a_bomb(120_000_000), "cannot be read as a PDF|takes more than|holds no text|is damaged"),
-        ("torn.pdf", lambda: a_pdf(["hello"])[:200], "cannot be read as a PDF|is damaged"),
-        ("junk.pdf", lambda: b"%PDF-1.7\n" + b"\xff" * 5000, "cannot be read as a PDF|is damaged"),
-        ("named.pdf", lambda: b"just words", "is called a PDF but is none"),
-        ("program.bin", lambda: b"\x7fELF\x00\x00", "is no text, Markdown, web page or PDF"),
-        ("empty.txt", lambda: b"  \n", "holds no text"),
-        ("empty.html", lambda: b"<html><script>x</script></html>", "holds no text"),
-    ],
-)
-def test_a_bad_file_is_refused_in_one_sentence(
-    store: MemoryStore, tmp_path: Path, name: str, data: Callable[[], bytes], words: str
-) -> None:
-    """Within bounds of time and memory, naming the file; memory stays as it was."""
-    path = a_document(tmp_path, name, data())
-
-    with pytest.raises(DocumentImportError, match=words) as refused:
-        take(store, path)
-    assert str(refused.value).startswith(str(path))
-    assert "\n" not in str(refused.value)
-    assert store.glob("**/*") == []
-
-
-def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    """The reader is ended, not waited for."""
-    path = a_document(tmp_path, "slow.pdf", a_pdf(["x"]))
-
-    with pytest.raises(DocumentImportError, match=r"slow\.pdf takes longer than 0\.001 s to read: split it"):
-        read_document(path, limits=ProcessLimits(wall_s=0.001))
-
-
-def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path) -> None:
     """Before anything is read."""
-    monkeypatch.setattr(read_document_module, "MAX_TEXT_BYTES", 10)
-
     with pytest.raises(DocumentImportError, match="there is no file"):
-        read_document(tmp_path / "none.txt")
+        read_document(tmp_path / "none.txt", tmp_path)
     with pytest.raises(DocumentImportError, match="is a folder"):
-        read_document(tmp_path)
-    with pytest.raises(DocumentImportError, match="too large"):
-        read_document(a_document(tmp_path, "a.txt", "x" * 11))
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_old_encodings_are_read(tmp_path: Path, encoding: str) -> None:
-    """As far as one can tell them."""
-    assert read_document(a_document(tmp_path, "a.txt", "Käse für Zoë".encode(encoding))).pages == ("Käse für Zoë",)
+        read_document(tmp_path, tmp_path)
+    with pytest.raises(DocumentImportError, match=r"a\.txt is too large \(8,000,001 bytes, at most 8,000,000\)"):
+        read_document(a_document(tmp_path, "a.txt", "x" * 8_000_001), tmp_path)
 
 
 def test_a_name_becomes_a_file_name() -> None:

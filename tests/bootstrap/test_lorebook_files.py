@@ -22,6 +22,7 @@ from familiar_connect.bootstrap.import_silly_tavern import (
 from familiar_connect.bootstrap.lorebook_files.books import read_book, sillytavern_entries
 from familiar_connect.bootstrap.lorebook_files.json_source import MAX_SOURCE_BYTES
 from familiar_connect.memory.store import MemoryStore
+from tests.fakes.properties import at_least
 
 NOVELAI: dict[str, Any] = {
     "lorebookVersion": 5,
@@ -232,7 +233,7 @@ odd_books = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 @given(odd_books | st.dictionaries(st.text(max_size=8), json_values, max_size=4) | st.binary(max_size=200))
 def test_whatever_comes_in_is_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, source: Any) -> None:
     """A result or one kind of error, and no file outside the target."""

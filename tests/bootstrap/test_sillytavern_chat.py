@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
 from familiar_connect.bootstrap.chat_files.sillytavern_chat import read_sillytavern_chat
+from familiar_connect.chat.files.file_lines import parse_send_date
 from familiar_connect.errors import ConfigError
 from familiar_connect.presets.story.types import Story
 
@@ -65,7 +65,7 @@ def test_a_chat_without_header_is_read_and_one_that_is_none_is_told(tmp_path: Pa
     with pytest.raises(ConfigError, match="holds no messages"):
         read_sillytavern_chat(write(tmp_path / "b.jsonl", HEADER))
     (tmp_path / "c.jsonl").write_text("{}\nnot json\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 2: is no JSON object"):
+    with pytest.raises(ConfigError, match="line 2: is not a JSON object"):
         read_sillytavern_chat(tmp_path / "c.jsonl")
 
 

@@ -39,6 +39,7 @@ from tests.fakes.chat import (
     with_settings,
 )
 from tests.fakes.context import ADA, BO, CY
+from tests.fakes.properties import at_least
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -269,7 +270,7 @@ def built(messages: list[InboundMessage]) -> Turn:
 
 @pytest.mark.slow
 @given(transcripts())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=at_least(200), deadline=None)
 def test_someone_at_full_privacy_appears_nowhere(messages: list[InboundMessage]) -> None:
     """E4, G33: neither their words nor their name, in no quote, reaction, forward or relay."""
     turn = built(messages)
@@ -281,7 +282,7 @@ def test_someone_at_full_privacy_appears_nowhere(messages: list[InboundMessage])
 
 @pytest.mark.slow
 @given(transcripts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 def test_the_same_messages_give_the_same_turn(messages: list[InboundMessage]) -> None:
     """Byte for byte, and it survives being kept for a replay."""
     one, two = built(messages), built(messages)
@@ -293,7 +294,7 @@ def test_the_same_messages_give_the_same_turn(messages: list[InboundMessage]) ->
 
 @pytest.mark.slow
 @given(transcripts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 def test_whatever_is_typed_no_line_but_ours_is_a_note(messages: list[InboundMessage]) -> None:
     """Names and words are harmless; raw ids of messages are not shown."""
     for item in turn_items(built(messages)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from familiar_connect.chat.flags import turn_flags, wants_remembering
+from familiar_connect.chat.build import turn_flags, wants_remembering
 from familiar_connect.chat.types import Reminder, ReplyNotice, TurnOptions
 from tests.fakes.context import ADA, BO
 
@@ -17,6 +17,9 @@ from tests.fakes.context import ADA, BO
         ("ｒｅｍｅｍｂｅｒ me", True),
         ("take a note", True),
         ("for future reference: no milk", True),
+        ("please save this to your long-term memory", True),
+        ("add that to your memory", True),
+        ("how large is your long-term memory?", False),
         ("my notebook is gone", False),
         ("she was remembered", False),
         ("これを覚えておいてね", True),

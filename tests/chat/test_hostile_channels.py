@@ -20,7 +20,7 @@ from benchmarks.random_rooms import START, Room, random_room
 from familiar_connect.chat.message_parts import Attachment, ForwardedMessage, Reaction, ReferencedMessage
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.identity import Author

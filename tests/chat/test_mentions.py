@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.annotate.identity import People, display_name_of
-from familiar_connect.chat.annotate.mentions import MentionResolver, emoji_names
+from familiar_connect.chat.annotate.context import MentionResolver, People, display_name_of, emoji_names
 from familiar_connect.chat.scene import ChannelRef, Member, Role, Scene
 from familiar_connect.identity import Author
 from tests.fakes.chat import WREN

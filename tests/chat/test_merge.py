@@ -7,8 +7,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.merge import merge
 from familiar_connect.chat.message_parts import Attachment, Emoji
+from familiar_connect.chat.simplify import merge
 from familiar_connect.chat.types import SimplifiedMessage
 from tests.fakes.chat import NOON, TEA_HOUSE, a_turn, entry_contents, message_by, minutes, our_message, with_settings
 from tests.fakes.context import ADA, BO

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.types import MessageIdMap
 
 
 def test_messages_and_media_are_counted_apart() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.roster import Roster, RosterEntry, distinct_label
-from familiar_connect.support.names import fold_name
+from familiar_connect.chat.scene import Roster, RosterEntry, distinct_label
+from familiar_connect.support.text import fold_name
 
 ADA = RosterEntry("ada", "Ada", ("ada_l", "Countess"))
 BO = RosterEntry("bo", "Bo", ("Sam", "bo99"))

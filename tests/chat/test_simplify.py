@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from familiar_connect.chat.annotate.transcripts import TranscriptCache, with_transcripts
+from familiar_connect.chat.annotate.fetch import TranscriptCache, with_transcripts
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.message_parts import (
     Attachment,

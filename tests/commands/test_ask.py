@@ -138,7 +138,7 @@ def test_asking_nothing_is_a_mistake_of_usage(tmp_path: Path) -> None:
     done = run_program(tmp_path, "ask")
 
     assert done.returncode == 2
-    assert "nothing was asked" in one_sentence(done)
+    assert "there is no question" in one_sentence(done)
     assert list(tmp_path.iterdir()) == []
 
 

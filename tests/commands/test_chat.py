@@ -12,8 +12,7 @@ from familiar_connect.commands.chat import _typed_lines
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.platforms.terminal.person import person_at_terminal
-from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.terminal.place import CHANNEL_ID, person_at_terminal
 from tests.fakes.program import make_home, run_program
 from tests.fakes.scripted_familiar import model_slots
 

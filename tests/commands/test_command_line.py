@@ -71,6 +71,7 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
         (("pull", "llama3"), "`familiar --home {home} model get NAME` fetches a model."),
         (("serve",), "`familiar --home {home} web` is the page in your browser"),
         (("rm", "ember"), "`familiar --home {home} list` says where"),
+        (("restore", "notes.md", "2"), "`familiar --home {home} memory restore FILE VERSION` puts an earlier version"),
         (("version",), "`--version` alone tells it."),
         (("hello there, how are you",), "`familiar --home {home} ask 'hello there, how are you'`"),
         (("hello",), "`familiar --home {home} --help` lists the verbs."),
@@ -362,7 +363,7 @@ def test_doctor_finds_nothing_wrong_with_a_fresh_home(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
 ) -> None:
     """And makes nothing either."""
-    assert call(monkeypatch, "--home", str(tmp_path / "new"), "doctor") == 0
+    assert call(monkeypatch, "--home", str(tmp_path / "new"), "doctor", "--all") == 0
     assert f"familiar --home {tmp_path / 'new'} chat" in capsys.readouterr().out
     assert not (tmp_path / "new").exists()
 
@@ -393,7 +394,7 @@ def test_doctor_asks_models_unless_it_is_told_not_to(
     TrustedOrigins(tmp_path).add("https://nowhere.invalid")
     home = ["--home", str(tmp_path)]
 
-    assert call(monkeypatch, *home, "doctor", "--offline") == 0
+    assert call(monkeypatch, *home, "doctor", "--all", "--offline") == 0
     assert "without --offline" in capsys.readouterr().out
-    assert call(monkeypatch, *home, "doctor") == 1
+    assert call(monkeypatch, *home, "doctor", "--all") == 1
     assert "nowhere.invalid" in capsys.readouterr().out

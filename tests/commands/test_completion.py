@@ -102,10 +102,12 @@ def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
 
 
 def test_the_version_comes_with_facts_for_a_bug_report(tmp_path: Path) -> None:
-    """Python, system, packages, home; the person's own folder is ~."""
+    """Python, system, packages, home; the person's own folder is ~, and each package is named once."""
     done = run_program(tmp_path, "--version", env={"HOME": str(tmp_path.parent)})
 
     first, *facts = done.stdout.splitlines()
+    packages = [each.split()[0] for each in facts[-1].removeprefix("packages").split(",")]
+    assert sorted(packages) == sorted(set(packages))
     assert first == f"familiar, version {__version__}"
     assert {line.split()[0] for line in facts} == {"python", "system", "program", "started", "home", "packages"}
     assert f"home      ~/{tmp_path.name}" in done.stdout

@@ -113,7 +113,7 @@ def test_an_address_may_be_given_as_people_say_it(tmp_path: Path, given: str) ->
         done = run_program(tmp_path, "connect", *given.format(host=host).split(), "--model", "m")
 
     assert done.returncode == 0, done.stderr
-    assert f"is taken as {server.base_url}" in done.stderr
+    assert f"becomes {server.base_url}" in done.stderr
     assert default_slot(root)["base_url"] == server.base_url
 
 
@@ -175,13 +175,13 @@ def test_an_address_nobody_can_call_is_one_sentence(tmp_path: Path, address: str
 
 
 def test_an_address_copied_with_its_end_is_shortened(tmp_path: Path) -> None:
-    """The end every call adds is left off, and that is said."""
+    """The end every call adds was removed from the address, and that is said."""
     root = make_home(tmp_path)
     with model_endpoint(whole_answer("Hi")) as server:
         done = run_program(tmp_path, "connect", "--url", f"{server.base_url}/chat/completions", "--model", "m")
 
     assert done.returncode == 0, done.stderr
-    assert "/chat/completions is left off" in done.stdout
+    assert "/chat/completions was removed from the address" in done.stdout
     assert server.requests[0].path == "/v1/chat/completions"
     assert default_slot(root)["base_url"] == server.base_url
 
@@ -192,7 +192,7 @@ def test_two_addresses_at_once_are_refused(tmp_path: Path) -> None:
     done = run_program(tmp_path, "connect", "--to", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
     assert done.returncode == 2
-    assert "--to ollama and --url each name an address: give one of them" in done.stderr
+    assert "--to ollama and --url each name an address: give only one" in done.stderr
     assert default_slot(root) == {}
 
 
@@ -363,7 +363,7 @@ def test_a_script_gets_json_and_is_asked_nothing(tmp_path: Path) -> None:
     assert (told["model"], told["base_url"], told["answer"]) == ("m", server.base_url, "Hello")
     assert (told["familiars"], told["files"]) == (["ember"], [str(root.parent / "_default" / "character.toml")])
     assert open_question.returncode == 1
-    assert "--json asks nothing" in one_sentence(open_question)
+    assert "--json asks no questions" in one_sentence(open_question)
 
 
 def test_nobody_there_to_answer_its_questions_ends_it(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def familiar(root: Path, *words: str, said: str = "") -> subprocess.CompletedPro
 
 def complaints(root: Path, *more: str) -> str:
     """What doctor finds bad, which it must."""
-    done = familiar(root, "doctor", *more)
+    done = familiar(root, "doctor", "--all", *more)
     assert "Traceback" not in done.stdout + done.stderr
     bad = [line for line in done.stdout.splitlines() if line.startswith("✗")]
     assert (done.returncode, bool(bad)) == (1, True), done.stdout
@@ -49,10 +49,10 @@ def complaints(root: Path, *more: str) -> str:
 
 def test_a_sound_familiar_gives_doctor_nothing_to_say(root: Path) -> None:
     """The checks below find something because it is there."""
-    done = familiar(root, "doctor")
+    done = familiar(root, "doctor", "--all")
 
     assert "✗" not in done.stdout
-    assert re.search(r"✓ versions .* every earlier text is there", done.stdout)
+    assert re.search(r"✓ versions .* every earlier version is there", done.stdout)
 
 
 def test_a_bad_hash_in_the_log_costs_one_line(root: Path) -> None:
@@ -116,7 +116,7 @@ def test_an_emptied_history_never_becomes_a_new_one(root: Path) -> None:
     assert "is empty (0 bytes)" in familiar(root, "list").stdout
     assert history.stat().st_size == 0
     history.unlink()
-    assert "nothing said yet" in familiar(root, "doctor", "--offline").stdout
+    assert "nothing said yet" in familiar(root, "doctor", "--all", "--offline").stdout
 
 
 def test_a_certificate_nobody_signed_is_told(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_too_little_memory_ends_in_a_sentence(root: Path, kilobytes: int) -> Non
     done = run("chat")
     assert one_sentence(done).startswith("familiar: there is too little memory to go on")
     assert done.returncode == 1
-    checked = run("doctor")
+    checked = run("doctor", "--all")
     assert "Traceback" not in checked.stdout + checked.stderr
     assert re.search(r"[✗!] ram .*(too little memory|too little for the embedded)", checked.stdout)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.extensions.discord.setup.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
-from tests.fakes.program import make_home, run_program
+from tests.fakes.model_server import ModelServer, stream_answer
+from tests.fakes.program import make_home, run_program, set_model
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "discord.md"
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.abc.def"
@@ -103,22 +104,36 @@ async def test_doctor_asks_discord_about_the_bot(tmp_path: Path) -> None:
     registry = SubscriptionRegistry(root / "subscriptions.toml")
     registry.add(channel_id=1003, kind=SubscriptionKind.text, guild_id=1001)
     registry.add(channel_id=500, kind=SubscriptionKind.text, guild_id=None)
-    async with DiscordServer() as server:
+    async with DiscordServer() as server, ModelServer([stream_answer("Yes.")]) as model:
+        set_model(root / "character.toml", model)  # doctor asks it, too, and the embedded one takes seconds
         guild = server.world.guild("The Burrow", id=1001)
         server.world.room(guild, "mute", id=1003, denied=SEND_MESSAGES)
         env = {"DISCORD_BOT": server.token, "DISCORD_API_URL": server.api_url}
-        silent = await asyncio.to_thread(run_program, tmp_path, "doctor", "--offline", env=env)
+        silent = await asyncio.to_thread(run_program, tmp_path, "doctor", "--all", "--offline", env=env)
         asked_before = bool(server.notes)
-        done = await asyncio.to_thread(run_program, tmp_path, "doctor", env=env)
-        wrong = await asyncio.to_thread(run_program, tmp_path, "doctor", env={**env, "DISCORD_BOT": "x.y.z"})
+        done = await asyncio.to_thread(run_program, tmp_path, "doctor", "--all", env=env)
+        wrong = await asyncio.to_thread(run_program, tmp_path, "doctor", "--all", env={**env, "DISCORD_BOT": "x.y.z"})
 
-    assert "✓ discord   set up, and its library is there" in silent.stdout
+    assert "✓ discord   set up, and its library is installed" in silent.stdout
     assert not asked_before
     assert "✓ discord   the token is familiar's, Message Content Intent is on, 1 server" in done.stdout
     assert "✗ discord   in #mute on 'The Burrow' the bot lacks Send Messages (to answer)" in done.stdout
     assert "channel 500" not in done.stdout
     assert done.returncode == wrong.returncode == 1
     assert "✗ discord   Discord does not accept the token in DISCORD_BOT" in wrong.stdout
+
+
+DOCTOR_WITHOUT = """
+import importlib.util, sys
+from familiar_connect.cli import end_program, main
+find = importlib.util.find_spec
+def find_another(name, *more):
+    return None if name == {!r} else find(name, *more)
+for module in [each for each in sys.modules.values() if getattr(each, "find_spec", None) is find]:
+    module.find_spec = find_another
+end_program(main())
+"""
+"""The program on a computer that has not got a package."""
 
 
 async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
@@ -130,19 +145,17 @@ async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
     from familiar_connect.extensions.discord.demo.world import VOICE
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
-    home, without = tmp_path / "home", tmp_path / "without"
+    home = tmp_path / "home"
     root = make_home(home)
-    hide = "import importlib.util as u; f = u.find_spec; u.find_spec = lambda n, *a: None if n == {!r} else f(n, *a)"
-    without.mkdir()
-    async with DiscordServer() as server:
+    async with DiscordServer() as server, ModelServer([stream_answer("Yes.")]) as model:
+        set_model(root / "character.toml", model)
         guild = server.world.guild("The Burrow", id=1001)
         server.world.room(guild, "lounge", id=1003, kind=VOICE, denied=SPEAK)
         env = {"DISCORD_BOT": server.token, "DISCORD_API_URL": server.api_url}
 
         async def look(missing: str | None = None) -> list[str]:
-            (without / "sitecustomize.py").write_text(hide.format(missing), encoding="utf-8")
-            more = {"PYTHONPATH": str(without)}
-            done = await asyncio.to_thread(run_program, home, "doctor", "--json", env={**env, **more})
+            code = DOCTOR_WITHOUT.format(missing)
+            done = await asyncio.to_thread(run_program, home, "doctor", "--json", env=env, code=code)
             return [f"{each['state']}: {each['says']}" for each in json.loads(done.stdout) if each["area"] == "discord"]
 
         _, unasked = await look()

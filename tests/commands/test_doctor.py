@@ -35,6 +35,31 @@ def test_a_sound_familiar_has_nothing_bad(tmp_path: Path) -> None:
     assert bad(tmp_path) == {}
 
 
+def test_doctor_folds_what_is_fine_and_ends_with_the_next_step(tmp_path: Path) -> None:
+    """The small model works, so a better one is the most useful step; --all shows every check."""
+    make_home(tmp_path)
+    short = run_program(tmp_path, "doctor", "--offline").stdout
+    whole = run_program(tmp_path, "doctor", "--offline", "--all").stdout
+
+    assert [line.startswith("✓") for line in short.splitlines()].count(True) == 1
+    assert re.search(r"✓ \d+ checks passed: python, home, .* \(`familiar .*doctor --all` shows each\)", short)
+    assert "✓ history" not in short
+    assert "✓ history" in whole
+    assert short.splitlines()[-1] == whole.splitlines()[-1]
+    assert re.search(r"\nNext: nothing is wrong\. `familiar .*model list` shows better models", short)
+
+
+def test_doctor_names_what_to_fix_first(tmp_path: Path) -> None:
+    """A wrong thing comes before all that could be better."""
+    root = make_home(tmp_path)
+    (root / "memory" / "self" / "description.md").unlink()
+    (root / "metrics.db").write_bytes(b"junk")
+    done = run_program(tmp_path, "doctor", "--offline")
+
+    assert done.returncode == 1
+    assert "Next: fix ledger as the first line with ✗ says" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["memory", "channels", "modes"])
 def test_a_file_where_a_folder_belongs_is_found(tmp_path: Path, name: str) -> None:
     """Chat cannot start with it."""
@@ -89,7 +114,7 @@ def test_a_server_on_this_computer_is_knocked_at(tmp_path: Path) -> None:
     found = bad(tmp_path)
 
     assert f"127.0.0.1:{port}" in found["model"]
-    assert "nobody listens" in found["model"]
+    assert "nothing answers there" in found["model"]
 
 
 def test_nobody_else_is_knocked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +133,9 @@ def test_each_model_is_asked_for_a_word(tmp_path: Path) -> None:
     root = make_home(tmp_path)
     with model_endpoint(whole_answer("Hello!"), error_answer(500, "out of memory")) as server:
         write_default_model(root / "character.toml", model="m", base_url=server.base_url)
-        fine = run_program(tmp_path, "doctor")
-        failed = run_program(tmp_path, "doctor")
-        silent = run_program(tmp_path, "doctor", "--offline")
+        fine = run_program(tmp_path, "doctor", "--all")
+        failed = run_program(tmp_path, "doctor", "--all")
+        silent = run_program(tmp_path, "doctor", "--all", "--offline")
 
     assert re.search(rf'all slots: m at {server.base_url} says "Hello!" after \d+\.\d s', fine.stdout)
     assert (fine.returncode, failed.returncode, silent.returncode) == (0, 1, 0)
@@ -194,7 +219,7 @@ def test_an_open_mind_is_named_with_what_it_means(tmp_path: Path) -> None:
 
     said = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "confidence"]
 
-    assert "direct messages and hidden channels may be told anywhere" in "\n".join(said)
+    assert "the familiar may repeat direct messages and hidden channels anywhere" in "\n".join(said)
 
 
 def test_a_character_without_a_description_is_noticed(tmp_path: Path) -> None:

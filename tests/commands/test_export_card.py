@@ -11,7 +11,7 @@ from familiar_connect.bootstrap.cards import load_card
 from familiar_connect.commands.import_export import EXPORTS, IMPORTS
 from tests.fakes.cards import V2, V3, card_picture, charx
 from tests.fakes.model_server import stream_answer
-from tests.fakes.program import model_endpoint, one_sentence, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 
 
 def a_file(tmp_path: Path, name: str = "Mira.png", data: bytes | None = None) -> str:
@@ -68,6 +68,17 @@ def test_options_that_do_not_go_together_are_told(tmp_path: Path) -> None:
     """With what to do instead."""
     assert "--from-card" in one_sentence(run_program(tmp_path, "init", "mira", "--overwrite"))
     assert "name.md" in one_sentence(run_program(tmp_path, "init", "--from-card", a_file(tmp_path), "--name", "M"))
+
+
+def test_a_folder_that_an_export_makes_is_named(tmp_path: Path) -> None:
+    """Only where it makes one."""
+    make_home(tmp_path)
+    target = tmp_path / "new" / "deep" / "ember.json"
+    first = run_program(tmp_path, "export", "card", "-o", str(target))
+    again = run_program(tmp_path, "export", "card", "-o", str(target))
+
+    assert first.stdout.startswith(f"Making the folder {target.parent}.\nWrote {target}")
+    assert again.stdout.startswith(f"Wrote {target}")
 
 
 def test_a_character_is_exported_as_picture_json_and_archive(tmp_path: Path) -> None:

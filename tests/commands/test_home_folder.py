@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.links import find_links, refuse_links
+from familiar_connect.config.permissions import find_links, refuse_links
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.model_server import stream_answer

@@ -32,7 +32,7 @@ def test_documents_are_taken_one_after_another(home: Path) -> None:
     done = run(home, str(bad), str(good))
 
     assert done.return_value == 1
-    assert "Took rules: memory/documents/rules.md (9 characters)" in done.output
+    assert "Imported rules: memory/documents/rules.md (9 characters)" in done.output
     assert f"familiar: {bad} holds no text" in done.output
     assert (home / "familiars/ember/memory/documents/rules.md").is_file()
 

@@ -26,7 +26,7 @@ def test_facts_stand_in_the_file_and_in_the_compacted_chat(tmp_path: Path) -> No
         after = (root / "memory" / "people" / "terminal-you.md").read_text(encoding="utf-8")
         log = run_program(tmp_path, "memory", "log", "people/terminal-you.md").stdout
 
-    compacted = first.stdout.partition("In place of what was said here")[2]
+    compacted = first.stdout.partition("instead of the chat so far")[2]
     for text in (compacted, before):
         assert [words for words in FACTS if words not in text] == []
         assert [words for words in CHATTER if words in text] == []

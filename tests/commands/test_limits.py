@@ -76,7 +76,7 @@ def test_people_are_put_on_the_list_and_taken_off_by_the_command_line(tmp_path: 
     assert (unknown.returncode, added.returncode, removed.returncode, twice.returncode) == (1, 0, 0, 1)
     assert "nobody called 'Nobody' is known" in one_sentence(unknown)
     assert listed == [{"person": "discord:4711", "name": ""}]
-    assert "Nobody is ignored." in empty.stdout
+    assert "No one is ignored." in empty.stdout
 
 
 def test_the_owner_ignores_somebody_from_the_terminal(tmp_path: Path) -> None:

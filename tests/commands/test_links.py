@@ -18,7 +18,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import FamiliarError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index.storage import DerivedFile
-from familiar_connect.memory.maintenance.review_decisions import Decisions
+from familiar_connect.memory.maintenance.review import Decisions
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.writing.journal import Journal, RunLog

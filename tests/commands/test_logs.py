@@ -146,8 +146,8 @@ def test_the_chat_of_last_time_goes_into_the_exports_folder(home: Path) -> None:
             1,
             "nothing was said in 12 yet: `familiar chat --list --familiar ember` and `familiar logs --familiar ember`",
         ),
-        (["-o", "chat.pdf"], 2, "not written as .pdf"),
-        (["--chat", "main", "--channel", "1"], 2, "leave one out"),
+        (["-o", "chat.pdf"], 2, "cannot be saved as .pdf"),
+        (["--chat", "main", "--channel", "1"], 2, "not both"),
     ],
 )
 def test_what_cannot_be_exported_is_one_sentence(home: Path, options: list[str], code: int, says: str) -> None:

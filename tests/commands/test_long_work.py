@@ -60,7 +60,7 @@ def test_documents_show_how_many_are_taken_in(tmp_path: Path) -> None:
     assert code == 0, shown
     assert "documents" in shown
     assert "100%" in shown
-    assert shown.count("Took page") == 3
+    assert shown.count("Imported page") == 3
 
 
 @pytest.mark.parametrize("columns", [80, 40, 24])

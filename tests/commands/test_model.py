@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from familiar_connect.llm.local.catalogue import SHIPPED, PackageRoute, read_cat
 from familiar_connect.llm.local.packages import join_packages
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.model_server import whole_answer
-from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program, shorten_turns
 from tests.fakes.publisher import make_wheel, publisher_of
 
 CONTENT = gguf_bytes(weights=200_000)
@@ -324,6 +323,7 @@ def test_any_model_file_answers_in_the_chat(tmp_path: Path) -> None:
         pytest.skip(str(missing))
     home, file = tmp_path / "home", tmp_path / "own.gguf"
     file.symlink_to(weights)
+    shorten_turns(home)
     used = run_program(home, "model", "use", str(file), timeout_s=400)
     said = run_program(home, "chat", "--plain", said="hello\n", timeout_s=400)
 
@@ -331,20 +331,3 @@ def test_any_model_file_answers_in_the_chat(tmp_path: Path) -> None:
     assert re.search(r"It answered: [^\s(]", used.stdout)
     assert said.returncode == (0 if said.stdout.strip() else 1), said.stderr
     assert "speaks through own inside this program" in said.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")
-def test_a_chat_on_the_small_default_offers_a_better_model_once(tmp_path: Path) -> None:
-    """With the words the program was started with; never on another model."""
-    from tests.fakes.terminal import TerminalSession
-
-    shown = []
-    for _ in range(2):
-        with TerminalSession(tmp_path, "chat", env={"FAMILIAR_COMMAND": "python3 run.py"}) as session:
-            session.wait_for_text("/help lists commands")
-            session.leave()
-            shown.append(" ".join(session.text.split()))
-
-    assert "For better talk: `python3 run.py model get qwen2.5-coder-" in shown[0]
-    assert "For better talk" not in shown[1]
-    assert all("a small model inside this program" in text for text in shown)

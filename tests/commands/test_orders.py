@@ -16,7 +16,7 @@ from tests.fakes.waiting import wait_until
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rehearse"
 
 
-@pytest.mark.parametrize("name", ["marks_set", "reminders_kept"])
+@pytest.mark.parametrize("name", ["marks_set", "reminders_kept", "reminders_come_again"])
 def test_the_example_holds(tmp_path: Path, name: str) -> None:
     """As an owner would rehearse it."""
     done = run_program(tmp_path, "rehearse", str(EXAMPLES / f"{name}.json"), "--scripted")
@@ -32,7 +32,7 @@ def test_a_chat_at_the_terminal_is_begun_anew(tmp_path: Path) -> None:
         said = "I like ska.\n/reset\nHello?\n/reset undo\nWell?\n"
         done = run_program(tmp_path, "chat", "--plain", said=said)
 
-    assert "begins anew" in done.stdout
+    assert "starts over" in done.stdout
     sent = [str(request.payload["messages"]) for request in server.requests]
     assert ["I like ska." in each for each in sent] == [True, False, True]
 

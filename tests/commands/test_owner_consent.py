@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.audience import Confidence
 from familiar_connect.config.consent import OwnerConsent
-from familiar_connect.disclosure import Confidence
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.scripted import ScriptedModel
 from tests.commands.test_raw_words import OWES, card_with
@@ -91,8 +91,8 @@ def test_an_adopted_familiars_settings_are_taken_after_a_yes_alone(tmp_path: Pat
         shown = done.stdout
     made = home / "familiars/mira"
     settings = tomllib.loads((made / "character.toml").read_text(encoding="utf-8"))
-    assert 'It came with the setting confidence = "open": with it, mira may tell people' in shown
-    assert "Not taken. If you want it, write it into" in shown
+    assert 'It came with the setting confidence = "open": mira then may tell people' in shown
+    assert "Not added. If you want it, write it into" in shown
     assert not (made / "channels/70.toml").exists()
     found = {name: settings.get(name) for name in ("confidence", "owner_hears_all", "tools")}
     assert found["owner_hears_all"] is None

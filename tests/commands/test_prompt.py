@@ -11,6 +11,7 @@ import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands.prompt import prompt
+from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from tests.fakes.command_call import call_command
@@ -93,6 +94,18 @@ def test_the_prompt_is_printed_message_by_message(run: Run) -> None:
     assert "PLANTED" not in said
 
 
+def test_stickers_of_the_file_are_offered_where_they_may_be_sent(run: Run, root: Path) -> None:
+    """As in the channel: with the tool allowed and a model that uses tools; else nothing is said of them."""
+    settings = root / "character.toml"
+    settings.write_text('tools = ["send_sticker"]\n' + settings.read_text(encoding="utf-8"), encoding="utf-8")
+    OwnerConsent(root.parent.parent, root.name).allow_setting("tools", ["send_sticker"])
+    stickers = [{"name": "wave", "id": "12", "description": "a paw"}]
+
+    assert "# Stickers of this server" in run("--model", "claude", "--tools", stickers=stickers)
+    assert "# Stickers of this server" not in run("--model", "claude", "--no-tools", stickers=stickers)
+    assert "# Stickers of this server" not in run("--model", "claude", "--tools")
+
+
 def test_nothing_is_written_anywhere(run: Run, root: Path) -> None:
     """No history, no index, no notes: the familiar's folder stays byte for byte what it was."""
     before = everything_under(root)
@@ -134,6 +147,16 @@ def test_a_small_window_cuts_and_says_so(run: Run) -> None:
 
     assert "cut: " in said
     assert "no room in the window" in said
+
+
+def test_a_short_chat_of_people_stands_whole_in_the_small_models_prompt(run: Run) -> None:
+    """With what the first start gives, it is shown each line that people said and none of its own, and that is told."""
+    who = {0: "ember", 1: "ada"}
+    talk = [{"id": str(at), "author": who[at % 2], "text": f"Line {at}, and {'so ' * 30}on."} for at in range(10, 24)]
+    said = run(messages=talk)
+
+    assert [at for at in range(10, 24) if f"Line {at}," in said] == list(range(11, 24, 2))
+    assert "so small a model is not shown what it said itself" in run("--blocks", messages=talk)
 
 
 def test_a_preset_is_tried_from_a_file_and_leaves_no_trace(run: Run, root: Path, tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def test_settings_of_a_copied_folder_do_not_count_until_they_are_allowed(tmp_pat
         assert 'rook has the setting confidence = "open", which you have not allowed' in done.stderr
         assert "trust setting tools --familiar rook" in done.stderr
         assert "tools" not in server.requests[-1].payload
-        doctor = run_program(tmp_path, "doctor", "--offline").stdout
-        assert 'confidence = "open" does not count' in " ".join(doctor.split())
+        doctor = run_program(tmp_path, "doctor", "--all", "--offline").stdout
+        assert 'confidence = "open" has no effect' in " ".join(doctor.split())
         run(tmp_path, "trust", "setting", "tools")
         done = run_program(tmp_path, "ask", "Hello?")
         assert "setting tools" not in done.stderr

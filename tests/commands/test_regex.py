@@ -82,7 +82,7 @@ def test_a_cards_scripts_are_counted_when_it_is_brought_in(tmp_path: Path) -> No
     assert re.search(r"\bon +card +Names ", listed)
     assert "slash commands, kept; without effect here" in listed
     assert "replies, shown only" in listed
-    doctor = run_program(tmp_path, "doctor", "--offline").stdout
+    doctor = run_program(tmp_path, "doctor", "--all", "--offline").stdout
     assert "Behind (card) cannot run: look-around" in doctor
 
 

@@ -70,11 +70,12 @@ def test_an_undone_line_is_found_and_exported_no_more(tmp_path: Path) -> None:
         written = run_program(tmp_path, "export", "chat", "--format", "md", "-o", "-")
         found = run_program(tmp_path, "memory", "search", "kettle")
         counted = [
-            run_program(tmp_path, *words).stdout for words in (("list",), ("chat", "--list"), ("doctor", "--offline"))
+            run_program(tmp_path, *words).stdout
+            for words in (("list",), ("chat", "--list"), ("doctor", "--all", "--offline"))
         ]
 
     assert [re.findall(r"\d+ turns.*", text) for text in counted][:2] == [["2 turns"], [ANY]]
-    assert "2 turns, 2 more taken back, " in counted[2]
+    assert "2 turns, 2 more removed, " in counted[2]
     assert written.returncode == 0, written.stderr
     assert "The kettle is green." in written.stdout
     assert "blue" not in written.stdout + found.stdout
@@ -94,14 +95,16 @@ def test_what_undo_says_and_every_count_agree(tmp_path: Path) -> None:
     with model_endpoint(stream_answer("One."), stream_answer("Two.")) as server:
         make_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="Do you know ska?\nAnd dub?\n/undo\n")
-        counts = [run_program(tmp_path, *words).stdout for words in (("list",), ("chat", "--list"), ("doctor",))]
+        counts = [
+            run_program(tmp_path, *words).stdout for words in (("list",), ("chat", "--list"), ("doctor", "--all"))
+        ]
         left = run_program(tmp_path, "logs").stdout.splitlines()
 
-    assert "Taken back, 1 exchange, 2 lines: no prompt, no search and no memory has them now.\n" in done.stdout
+    assert "Removed from this chat (1 exchange, 2 lines): no prompt, search or memory uses it now.\n" in done.stdout
     assert "channel" not in done.stdout
     assert len(left) == 2
     assert all("2 turns" in each for each in counts), counts
-    assert "2 turns, 2 more taken back" in counts[2]
+    assert "2 turns, 2 more removed" in counts[2]
 
 
 def test_lines_says_that_there_are_older_ones(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
         index.unlink()
         facts = json.loads(run_program(tmp_path, "inspect", "--json").stdout)
         shown = run_program(tmp_path, "inspect").stdout
-        checked = run_program(tmp_path, "doctor", "--offline").stdout
+        checked = run_program(tmp_path, "doctor", "--all", "--offline").stdout
         counted = run_program(tmp_path, "metrics").stdout
         why = json.loads(run_program(tmp_path, "why", "kettle", "whistled", "funny", "tune", "--json").stdout)
 
@@ -45,7 +45,7 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
     [head] = [line for line in lines if "asleep" in line]
     [row] = [line for line in lines if line[0] == "content_search"]
     assert row[head.index("asleep")] == "1"
-    assert "made before memory was awake" in " ".join(checked.split())
+    assert "made before memory was ready" in " ".join(checked.split())
     assert "not awake yet" in why["sentence"]
 
 
@@ -83,10 +83,10 @@ def test_doctor_says_how_much_of_the_talk_is_not_in_the_index_yet(tmp_path: Path
         )
     history.close()
     says, missing = describe_backlog(root)
-    checked = " ".join(run_program(tmp_path, "doctor", "--offline").stdout.split())
+    checked = " ".join(run_program(tmp_path, "doctor", "--all", "--offline").stdout.split())
 
     assert missing >= LARGE_BACKLOG
-    assert "messages are not in it yet" in says
+    assert "messages are not indexed yet" in says
     assert "still being built" in checked
 
 

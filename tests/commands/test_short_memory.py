@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import stream_answer
-from tests.fakes.program import make_home, model_endpoint
-from tests.fakes.program_process import environment
+from tests.fakes.program import make_home, model_endpoint, run_program
 
 RUNS_SHORT = """
 import importlib, sys
@@ -50,15 +47,8 @@ def test_a_shortage_of_memory_costs_one_reply_at_most(
     """Where the reply cannot be made, one sentence says what to do; the conversation goes on."""
     with model_endpoint(*[stream_answer("Hi")] * 4) as server:
         make_home(tmp_path, server)
-        done = subprocess.run(
-            [sys.executable, "-c", RUNS_SHORT, *where],
-            input="hello, do you remember the tea we had?\nand again\n",
-            capture_output=True,
-            text=True,
-            env=environment(tmp_path),
-            timeout=400,
-            check=False,
-        )
+        said = "hello, do you remember the tea we had?\nand again\n"
+        done = run_program(tmp_path, *where, said=said, code=RUNS_SHORT)
 
     told = done.stdout + done.stderr
     assert done.returncode == (0 if replies == 2 else 3), told  # a chat that owes a reply says so to scripts

@@ -28,7 +28,7 @@ def test_no_key_goes_where_it_was_not_given_for(tmp_path: Path, variable: str) -
     with model_endpoint(stream_answer("Hi")) as server:
         name_endpoint(root, server.base_url, variable)
         done = run_program(tmp_path, "chat", "--plain", said="hello\n", env={variable: KEY})
-        checked = run_program(tmp_path, "doctor", env={variable: KEY})
+        checked = run_program(tmp_path, "doctor", "--all", env={variable: KEY})
 
     assert done.returncode == 1
     assert "character.toml" in one_sentence(done)

@@ -169,7 +169,7 @@ def test_who_is_talked_over_makes_way_and_answers_that(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
         ("[]", "must be an object"),
         ('{"lines": []}', '"lines" must be a list'),
         ('{"lines": [{"speaker": "Sam", "at": 1}]}', 'line 1: give one of "text"'),
@@ -222,7 +222,7 @@ def test_a_script_that_is_none_ends_as_a_rehearsal_does(tmp_path: Path) -> None:
     make_home(tmp_path / "home")
     played = run_program(tmp_path / "home", "voice", "--script", str(file))
     assert played.returncode == run_program(tmp_path / "home", "rehearse", str(file)).returncode == 2
-    assert "is no JSON" in one_sentence(played)
+    assert "is not valid JSON" in one_sentence(played)
 
 
 def test_a_first_question_is_made_by_the_program_itself(tmp_path: Path) -> None:

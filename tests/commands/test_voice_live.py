@@ -198,7 +198,7 @@ def test_doctor_says_what_voice_lacks_here(tmp_path: Path, devices: Devices) -> 
         "warn: this computer has no speakers: plug some in and choose them in the system's sound settings",
     ]
     devices.plan.write_text('{"input": [], "output": ""}', encoding="utf-8")
-    assert look(home, devices.env) == ["ok: ears, voice, microphone and speakers are there: `familiar voice` talks"]
+    assert look(home, devices.env) == ["ok: recogniser, voice, microphone and speakers work: try `familiar voice`"]
 
 
 def test_doctor_says_that_packages_of_voice_are_not_installed(tmp_path: Path) -> None:
@@ -215,4 +215,4 @@ def test_doctor_says_that_packages_of_voice_are_not_installed(tmp_path: Path) ->
     assert finding.endswith("run.py --with voice voice` once (about 180 MB to fetch)")
     hides.write_text(hide.format("('hibari',)"), encoding="utf-8")
     [finding] = look(home, {"PYTHONPATH": str(tmp_path)})
-    assert finding.startswith("warn: not all of it is there (hibari): its library is not installed; ")
+    assert finding.startswith("warn: some parts are missing (hibari): its library is not installed; ")

@@ -14,7 +14,7 @@ from familiar_connect.config.budgets import (
     budget_for_window,
     turns_within,
 )
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import Layer
 

@@ -253,8 +253,9 @@ def test_a_bad_value_is_named_with_its_key(tmp_path: Path, text: str, fragments:
         ('["providers.history"]\nwindow_size = 3', "unknown section [providers.history]"),
         (
             "[discord]\nzzz = 3",
-            "unknown key 'zzz' in [discord]; known there: answer_late_s, bot_reply_limit, controls, dms, "
-            "hears_bots, history_on_return, history_on_subscribe, webhooks",
+            "unknown key 'zzz' in [discord]; known there: answer_late_s, bot_reply_limit, buttons, controls, "
+            "dms, hears_bots, hello, history_on_return, history_on_subscribe, text_file_bytes, "
+            "text_file_lines, text_file_tokens, webhooks",
         ),
     ],
 )

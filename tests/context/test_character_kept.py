@@ -37,10 +37,10 @@ def test_a_long_message_does_not_drive_out_who_the_familiar_is(tmp_path: Path, b
 def test_doctor_says_that_a_character_is_larger_than_its_part_of_a_prompt(tmp_path: Path) -> None:
     """And says nothing of one that fits."""
     run_program(tmp_path, "init", "Ember")
-    small = run_program(tmp_path, "doctor", "--offline").stdout
+    small = run_program(tmp_path, "doctor", "--all", "--offline").stdout
     (file,) = tmp_path.glob("familiars/*/memory/self/description.md")
     file.write_text(DESCRIPTION, encoding="utf-8")
-    large = run_program(tmp_path, "doctor", "--offline").stdout
+    large = run_program(tmp_path, "doctor", "--all", "--offline").stdout
 
     assert "! character" not in small
     assert "! character memory/self is about" in large

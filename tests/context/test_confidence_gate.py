@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from familiar_connect.audience import EVERYONE, Audience, Readers, between, whole_server
+from familiar_connect.audience import EVERYONE, Audience, Confidence, DisclosurePolicy, Readers, between, whole_server
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.types import ContextRequest, Contribution, Layer, Modality, WithheldNote
-from familiar_connect.disclosure import Confidence, DisclosurePolicy
 
 SERVER, DM = whole_server("discord", 2001), between(["discord:101"])
 LOUNGE = Readers(SERVER, platform="discord", channel_id=3001, server_id=2001)

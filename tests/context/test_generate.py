@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
-from familiar_connect.context.generate import Generation, models_to_try
+from familiar_connect.chat.types import SaidMessage, SimplifiedMessage, Turn, TurnFlags
+from familiar_connect.context.generate import CUT_SHORT, Generation, models_to_try
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
@@ -18,7 +18,7 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.streams import stream_with_timing
-from familiar_connect.llm.types import Capabilities, Message, capabilities_of
+from familiar_connect.llm.types import Capabilities, CompletionRequest, Message, capabilities_of
 from tests.fakes.context import contents, said
 
 PROMPT = Prompt(
@@ -35,8 +35,8 @@ class Breaking(ScriptedModel):
         self._error = error or ModelError("broken")
         self.closed = False
 
-    def start(self, messages: Sequence[Message], **limits: Any) -> CompletionStream:
-        return stream_with_timing(self, lambda: self._break(messages))
+    def start(self, request: CompletionRequest) -> CompletionStream:
+        return stream_with_timing(self, lambda: self._break(request.messages))
 
     async def _break(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
         self.calls.append(list(messages))
@@ -50,6 +50,84 @@ class Breaking(ScriptedModel):
 
 async def written(generation: Generation) -> list[str]:
     return [piece async for piece in generation.pieces()]
+
+
+async def test_a_collapsed_reply_is_thrown_away_and_asked_for_anew() -> None:
+    """Nothing of it is shown, and what happened is kept for the owner."""
+    model = ScriptedModel(["| " * 40, "Tea, and a long walk."])
+    generation = Generation(PROMPT, [model])
+
+    assert "".join(await written(generation)) == "Tea, and a long walk."
+    why = "the reply was thrown away, because it wrote signs instead of words"
+    assert [reason for _, reason in generation.failures] == [why]
+    assert generation.ended_by is None
+    assert model.calls[0] == model.calls[1]
+
+
+async def test_a_reply_that_runs_into_a_loop_ends_there() -> None:
+    """What was said before stays, and is marked as unfinished; no second reply is put behind it."""
+    model = ScriptedModel(["A tale of a king: " + "and then he slept " * 30, "Never asked for."])
+    generation = Generation(PROMPT, [model])
+    told = "".join(await written(generation))
+
+    assert told.startswith("A tale of a king: and then he slept")
+    assert told.endswith(CUT_SHORT)
+    assert told.count("slept") <= 2
+    assert generation.ended_by == "it said the same words over and over"
+    assert len(model.calls) == 1
+
+
+async def test_an_ordinary_model_may_say_something_again() -> None:
+    """Somebody may have asked for it; a model that is known to repeat itself may not."""
+    told = "I am a small fire sprite, and I live in a tea kettle."
+    prompt = Prompt(items=(said("user", "Who are you?"), said("assistant", told), said("user", "Say that again!")))
+    ordinary = ScriptedModel([told] * 4)
+    small = ScriptedModel([told] * 4, capabilities=Capabilities(repeats_itself=True))
+
+    assert "".join(await written(Generation(prompt, [ordinary]))) == told
+    assert await written(Generation(prompt, [small])) == []
+    assert (len(ordinary.calls), len(small.calls)) == (1, 3)
+
+
+async def test_a_model_that_is_not_shown_its_replies_does_not_say_them_again_either() -> None:
+    """They are compared as the talk has them."""
+    told = "I am a small fire sprite, and I live in a tea kettle."
+    own = SimplifiedMessage(id="1", author_id="e", author_name="Ember", author_type="persona", content=told)
+    author = Author(platform="terminal", user_id="1", username="sam", display_name="Sam")
+    asked = SaidMessage(author=author, text="Hm.", timestamp=datetime(2026, 3, 1, tzinfo=UTC))
+    turn = Turn(familiar_id="ember", channel_id=1, said=(asked,), messages=(own,), persona="Ember")
+    small = ScriptedModel([told, "Rain."], capabilities=Capabilities(repeats_itself=True, imitates_itself=True))
+
+    assert "".join(await written(Generation(PROMPT, [small], turn=turn))) == "Rain."
+
+
+async def test_an_ordinary_model_that_insists_on_a_drawing_is_believed() -> None:
+    """Signs without words are asked for anew twice, and then shown."""
+    drawing = "+--+--+ (^) [-] {=} <~> +--+--+"
+    model = ScriptedModel([drawing] * 4)
+
+    assert "".join(await written(Generation(PROMPT, [model]))) == drawing
+    assert len(model.calls) == 3
+
+
+class AttemptRecorder(ScriptedModel):
+    """Notes which attempt each call is said to be: a later one is asked for with other sampling."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        super().__init__(replies)
+        self.attempts: list[int] = []
+
+    def start(self, request: CompletionRequest) -> CompletionStream:
+        self.attempts.append(request.attempt)
+        return super().start(request)
+
+
+async def test_only_a_collapsed_reply_is_asked_for_with_other_sampling() -> None:
+    """A model that said nothing is asked again as its owner set it."""
+    collapsed, empty = AttemptRecorder(["| " * 40, "Tea."]), AttemptRecorder(["", "Tea."])
+
+    assert await written(Generation(PROMPT, [collapsed])) == await written(Generation(PROMPT, [empty])) == ["Tea."]
+    assert (collapsed.attempts, empty.attempts) == ([0, 1], [0, 0])
 
 
 async def test_pieces_come_as_the_model_says_them() -> None:

@@ -19,17 +19,14 @@ from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.message_parts import Attachment, Emoji, Reaction, ReferencedMessage, Sticker, WebhookIdentity
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
 from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnSettings
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode, PlaceSettings, PromptOrder
 from familiar_connect.context.pipeline import ContextPipeline
-from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
-from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.character import CharacterProvider, SampleDialoguesProvider
 from familiar_connect.context.providers.history import HistoryProvider
-from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
-from familiar_connect.context.providers.scene.assets import AssetsProvider
+from familiar_connect.context.providers.owner_notes import ChannelNotesProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
-from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
+from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider, ServerMemoriesProvider
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.extensions.host import PlatformHost, ReadBy
 from familiar_connect.extensions.twitch.place import WRITING_NOTE
@@ -38,8 +35,7 @@ from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.reply.request import to_request
-from familiar_connect.reply.turn_scene import scene_for_turn
+from familiar_connect.reply.request import scene_for_turn, to_request
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.chat import WREN, FakeChannel, an_exchange
 from tests.fakes.context import ADA, BO, CY

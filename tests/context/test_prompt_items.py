@@ -7,13 +7,11 @@ from dataclasses import fields, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.directives import place_tail
-from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.types import Directives, ListedUser, Sender
+from familiar_connect.chat.directives import collect_directives, place_tail
+from familiar_connect.chat.types import Directives, ListedUser, MessageIdMap, Sender
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.pipeline import ContextPipeline
-from familiar_connect.context.prompt_facts import collect_directives
 from familiar_connect.context.slots import SEGMENTS, segment_of
 from familiar_connect.context.types import ContextItem, ItemTag, Layer, Prompt
 from familiar_connect.support.serialize import to_plain

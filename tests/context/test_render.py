@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.types import Directives, SimplifiedMessage, Turn
+from familiar_connect.chat.types import Directives, MessageIdMap, SimplifiedMessage, Turn
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.render import PENDING_CHARS, RenderOptions, assemble_chat_messages, native_prompt

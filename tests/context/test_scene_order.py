@@ -12,17 +12,15 @@ import pytest
 from familiar_connect.chat.message_parts import Emoji
 from familiar_connect.chat.scene import Member
 from familiar_connect.chat.types import SimplifiedMessage
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode, PlaceSettings, PromptOrder
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider
-from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
 from familiar_connect.context.providers.character import CharacterProvider
 from familiar_connect.context.providers.history import HistoryProvider
-from familiar_connect.context.providers.scene.assets import AssetsProvider
+from familiar_connect.context.providers.owner_notes import ChannelNotesProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
-from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
+from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider, ServerMemoriesProvider
 from familiar_connect.context.render import PREAMBLE, RenderOptions
 from familiar_connect.context.types import ContextItem, ItemTag, Layer
 from familiar_connect.history.store import HistoryStore

@@ -62,6 +62,7 @@ def test_a_contribution_needs_five_things_in_order() -> None:
         "directives": Directives(),
         "label": "",
         "authored": False,
+        "quotable": "",
     }
 
 

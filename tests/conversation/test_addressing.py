@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from benchmarks.addressing import PARTS, read_lines
 from familiar_connect.conversation.addressing.judge import judge_address
-from familiar_connect.conversation.triggers import is_direct_address
+from familiar_connect.conversation.buffer import is_direct_address
 
 NAMES = ("Ember", "Em")
-LEAST_RIGHT = {"open": 0.94, "held_back": 0.92}
+LEAST_RIGHT = {"open": 0.94, "held_back": 0.89}
 """Of each part, by rules alone: what was measured, rounded down."""
 
 
@@ -31,6 +31,12 @@ LEAST_RIGHT = {"open": 0.94, "held_back": 0.92}
         "was hältst du davon ember",
         "ember расскажи анекдот",
         "안녕 Ember!",
+        "ok ember which of these is better",
+        "und du Ember was isst du",
+        "kiitos ember",
+        "太感谢了Ember！",
+        "I wonder, @Ember",
+        "@Ember one",
     ],
 )
 def test_who_is_called_is_told_surely(text: str) -> None:
@@ -55,6 +61,8 @@ def test_who_is_called_is_told_surely(text: str) -> None:
         "people here: Dave, Ember, Kit",
         "ich habe mit Ember geredet",
         "昨日Emberが言ってた",
+        "frag doch einfach ember, die weiß das",
+        "@carol did you see what they wrote ember",
     ],
 )
 def test_who_is_only_talked_about_is_told_surely(text: str) -> None:
@@ -63,6 +71,23 @@ def test_who_is_only_talked_about_is_told_surely(text: str) -> None:
 
     assert address is not None
     assert (address.is_call, address.is_sure) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_call"),
+    [
+        ("Ember, Lena and I voted for the blue one", False),
+        ("sag mal ember wie spät ist es", True),
+        ("good point ember had not thought of that", True),
+        ("can u repeat that ember i was making tea", True),
+    ],
+)
+def test_what_may_be_read_both_ways_is_put_to_the_vote(text: str, is_call: bool) -> None:
+    """With a guess for whoever has no model to ask."""
+    address = judge_address(text, NAMES)
+
+    assert address is not None
+    assert (address.is_call, address.is_sure) == (is_call, False)
 
 
 def test_what_is_done_to_somebody_in_a_game_of_roles_is_perhaps_said_to_them() -> None:
@@ -79,9 +104,12 @@ def test_what_is_done_to_somebody_in_a_game_of_roles_is_perhaps_said_to_them() -
 def test_most_lines_of_people_are_told_rightly(part: str) -> None:
     """`python -m benchmarks.addressing` prints the same by its parts."""
     lines = read_lines(part)
-    right = [(found := judge_address(line.text, line.names)) and found.is_call == line.is_call for line in lines]
+    judged = [(judge_address(line.text, line.names), line.is_call) for line in lines]
+    right = [(found is not None and found.is_call) == is_call for found, is_call in judged]
+    sure = [is_right for (found, _), is_right in zip(judged, right, strict=True) if found is None or found.is_sure]
 
-    assert sum(map(bool, right)) / len(lines) >= LEAST_RIGHT[part]
+    assert sum(right) / len(lines) >= LEAST_RIGHT[part]
+    assert sum(sure) / len(sure) >= 0.97
 
 
 @given(st.text(max_size=300), st.sampled_from(["Ember", "ミラ", "Old Tom", "نور"]))

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.buffer import MAX_CHANNELS, Buffer, ChannelState, ChannelStates
-from familiar_connect.conversation.triggers import InterjectionSchedule
+from familiar_connect.conversation.buffer import MAX_CHANNELS, Buffer, ChannelState, ChannelStates, InterjectionSchedule
 from familiar_connect.conversation.types import BufferedMessage
 from tests.fakes.scripted_familiar import ANA, NOON
 

@@ -19,7 +19,7 @@ from familiar_connect.config.character import change_section
 from familiar_connect.conversation import intake as intake_module
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, IntakeResult
-from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.place_readers import OwnerContact
 from familiar_connect.errors import HistoryError
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, PrivacyLevel
 from familiar_connect.llm.types import Message
@@ -226,7 +226,7 @@ async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_pat
         assert await house.talk("hi") is IntakeResult.considering
         assert house.roles_and_texts() == [("user", "hi")]
 
-    assert house.place.notices == ["No reply: a settings file of mine is wrong. `familiar doctor` says more."]
+    assert house.place.notices == ["No reply: one of my settings files is wrong. `familiar doctor` says more."]
     assert house.model.calls == []
 
 

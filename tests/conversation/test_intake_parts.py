@@ -21,8 +21,7 @@ from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
 from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
-from familiar_connect.conversation.owner import OwnerContact
-from familiar_connect.conversation.place_readers import PlaceReaders
+from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.message_edits import DELETED
@@ -85,9 +84,9 @@ class NotingLimits:
         self.asked: list[tuple[Author, bool]] = []
         self.charged: list[Author] = []
 
-    async def refuse_message(self, author: Author, place: object, *, is_addressed: bool) -> str | None:
-        self.asked.append((author, is_addressed))
-        return "enough" if author in self._refused else None
+    async def refuse_message(self, message: InboundMessage, place: object, *, is_addressed: bool) -> str | None:
+        self.asked.append((message.author, is_addressed))
+        return "enough" if message.author in self._refused else None
 
     @contextmanager
     def charge(self, author: Author) -> Any:

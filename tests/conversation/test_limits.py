@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.conversation.limits import MAX_RATES, ReplyRate
+from familiar_connect.conversation.limits import MAX_RATES, MINUTE_S, ReplyRate
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.scripted_familiar import ANA, BEN, NOON, ChangeSettings, scripted_familiar
@@ -127,12 +127,12 @@ async def test_a_refused_message_nobody_addressed_is_no_occasion_and_is_not_told
 def test_nobody_gets_more_replies_than_the_rate_allows(per_minute: int, waits: list[float]) -> None:
     """At most one bucket at once, and as many a minute afterwards."""
     clock = ManualClock(NOON)
-    rate = ReplyRate(per_minute, clock)
+    rate = ReplyRate(MINUTE_S, clock)
     taken = 0
     for wait in waits:
         clock.advance(wait)
-        while rate.has_reply_left("discord:1"):
-            rate.take("discord:1")
+        while rate.has_reply_left("discord:1", per_minute):
+            rate.take("discord:1", per_minute)
             taken += 1
 
     assert taken <= per_minute + sum(waits) * per_minute / 60 + 1e-6
@@ -140,9 +140,9 @@ def test_nobody_gets_more_replies_than_the_rate_allows(per_minute: int, waits: l
 
 def test_the_rates_of_many_people_take_bounded_room() -> None:
     """Whoever was met longest ago begins anew."""
-    rate = ReplyRate(1, ManualClock(NOON))
+    rate = ReplyRate(MINUTE_S, ManualClock(NOON))
     for number in range(MAX_RATES + 10):
-        rate.take(f"discord:{number}")
+        rate.take(f"discord:{number}", 1)
 
-    assert rate.has_reply_left("discord:0")
-    assert not rate.has_reply_left(f"discord:{MAX_RATES}")
+    assert rate.has_reply_left("discord:0", 1)
+    assert not rate.has_reply_left(f"discord:{MAX_RATES}", 1)

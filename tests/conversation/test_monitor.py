@@ -14,13 +14,18 @@ from familiar_connect.config.types import DecideWith, Interjection
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.types import ResponseTrigger
 from familiar_connect.errors import ModelError
-from familiar_connect.identity import FixedPrivacy, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.monitored_channel import NO, YES, MonitoredChannel
 from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL
 from tests.fakes.waiting import until
 
 DIRECT, UNASKED, LULL = ResponseTrigger.direct_address, ResponseTrigger.interjection, ResponseTrigger.lull
+
+
+def ask_about(number: int) -> str:
+    """A question to whoever is there, about which a model may be asked."""
+    return f"what of the number {number}?"
 
 
 class Weak:
@@ -63,10 +68,10 @@ async def test_a_no_to_a_direct_address_is_told_and_forgets_the_talk() -> None:
 async def test_after_so_many_messages_it_looks_at_joining_in() -> None:
     """The third message of a very eager one."""
     company = MonitoredChannel([YES])
-    for text in ("one", "two", "three", "four"):
-        await company.say(text)
+    for number in range(1, 5):
+        await company.say(ask_about(number))
 
-    assert company.decisions == [("respond", ["one", "two", "three"], UNASKED)]
+    assert company.decisions == [("respond", [ask_about(number) for number in range(1, 4)], UNASKED)]
 
 
 async def test_what_was_said_while_we_were_away_is_no_occasion_to_join_in() -> None:
@@ -75,19 +80,19 @@ async def test_what_was_said_while_we_were_away_is_no_occasion_to_join_in() -> N
     for number in range(1, 10):
         await company.say(str(number), is_old_news=True)
     unasked = list(company.decisions)
-    await company.say("and now")
+    await company.say("and what comes now?")
 
     assert unasked == []
-    assert company.decisions == [("respond", [*map(str, range(1, 10)), "and now"], UNASKED)]
+    assert company.decisions == [("respond", [*map(str, range(1, 10)), "and what comes now?"], UNASKED)]
 
 
 async def test_a_no_brings_the_next_look_sooner() -> None:
     """Nine messages, then six, then three and never fewer."""
     company = MonitoredChannel([NO], interjection=Interjection.average)
     for number in range(1, 25):
-        await company.say(str(number))
+        await company.say(ask_about(number))
 
-    assert [texts[-1] for _, texts, _ in company.decisions] == ["9", "15", "18", "21", "24"]
+    assert [texts[-1] for _, texts, _ in company.decisions] == [ask_about(number) for number in (9, 15, 18, 21, 24)]
     assert {trigger for _, _, trigger in company.decisions} == {UNASKED}
 
 
@@ -95,12 +100,12 @@ async def test_a_yes_begins_the_count_anew() -> None:
     """After it spoke the first interval counts again."""
     company = MonitoredChannel([NO, YES], interjection=Interjection.eager)
     for number in range(1, 16):
-        await company.say(str(number))
+        await company.say(ask_about(number))
 
     assert [(kind, texts[-1]) for kind, texts, _ in company.decisions] == [
-        ("silence", "6"),
-        ("respond", "9"),
-        ("respond", "15"),
+        ("silence", ask_about(6)),
+        ("respond", ask_about(9)),
+        ("respond", ask_about(15)),
     ]
 
 
@@ -109,12 +114,12 @@ async def test_a_lull_is_a_quiet_after_the_last_message() -> None:
     company = MonitoredChannel([YES])
     await company.say("hm")
     await company.pass_quiet_time(9)
-    await company.say("hm hm")
+    await company.say("what is that sound?")
     await company.pass_quiet_time(9)
     assert company.decisions == []
     await company.pass_quiet_time(1)
 
-    assert company.decisions == [("respond", ["hm", "hm hm"], LULL)]
+    assert company.decisions == [("respond", ["hm", "what is that sound?"], LULL)]
 
 
 async def test_the_end_of_an_utterance_is_a_lull_of_its_own() -> None:
@@ -166,12 +171,15 @@ async def test_what_comes_while_it_thinks_stays_after_a_no() -> None:
     company.judge.held = asyncio.Event()
     looking = asyncio.create_task(company.say("Our Ember left."))
     await until(lambda: company.judge.asked)
-    await company.say("and then?")
+    await company.say("and what came then?")
     company.judge.held.set()
     await looking
     await company.pass_quiet_time()
 
-    assert company.decisions == [("silence", ["Our Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
+    assert company.decisions == [
+        ("silence", ["Our Ember left."], DIRECT),
+        ("respond", ["and what came then?"], LULL),
+    ]
 
 
 async def test_a_mention_is_never_voted_away() -> None:
@@ -326,16 +334,16 @@ async def test_where_the_reply_decides_silence_keeps_the_count_and_speaking_begi
     """A look that led to nothing brings the next one sooner."""
     company = MonitoredChannel(llm_client=Weak(), reply_model=Strong(), interjection=Interjection.eager)
     for number in range(1, 10):
-        await company.say(str(number))
+        await company.say(ask_about(number))
     first, second = company.decisions
-    assert (first[1][-1], second[1][-1]) == ("6", "9")
+    assert (first[1][-1], second[1][-1]) == (ask_about(6), ask_about(9))
     await company.monitor.on_reply_done(CHANNEL, [], UNASKED, spoke=False)
     assert company.decisions[-1] == ("silence", [], UNASKED)
     await company.monitor.on_reply_done(CHANNEL, [], UNASKED, spoke=True)
     for number in range(10, 16):
-        await company.say(str(number))
+        await company.say(ask_about(number))
 
-    assert company.decisions[-1][1][-1] == "15"
+    assert company.decisions[-1][1][-1] == ask_about(15)
 
 
 async def test_a_mention_is_owed_an_answer_a_name_is_not() -> None:
@@ -398,7 +406,7 @@ async def test_a_real_lull_goes_off_by_itself() -> None:
 
     company = MonitoredChannel([YES])
     monitor = ConversationMonitor("Ember", [], "", Interjection.quiet, 0.0, company.judge, "", None, respond)
-    await monitor.on_message(1, ANA, "hm", is_mention=False)
+    await monitor.on_message(1, ANA, ask_about(1), is_mention=False)
     await asyncio.wait_for(answered.wait(), 100)
     await monitor.aclose()
 
@@ -470,3 +478,35 @@ async def test_a_mention_that_comes_while_another_look_waits_is_not_voted_away()
 
     assert company.decisions == [("respond", ["one", "two", "three", "you there?"], DIRECT)]
     assert company.judge.asked == []
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [(ANA, "the bus was late again today")],
+        [(ANA, "really?")],
+        [(ANA, "does anybody have a spare key?"), (BEN, "yes, in the drawer")],
+        [(BEN, "morning"), (ANA, "Ben, do we have any bread left?")],
+        [(ANA, "i am home"), (BEN, "good"), (ANA, "how was your day?")],
+    ],
+)
+async def test_where_rules_can_tell_nobody_is_asked(talk: list[tuple[Author, str]]) -> None:
+    """No question, two words, one that was taken up, one to somebody else, a talk among others: a lull passes."""
+    company = MonitoredChannel([YES], interjection=Interjection.very_quiet)
+    for author, text in talk:
+        await company.say(text, author=author)
+    await company.pass_quiet_time()
+
+    assert [(kind, trigger) for kind, _, trigger in company.decisions] == [("silence", LULL)]
+    assert company.judge.asked == []
+
+
+async def test_a_question_to_the_room_is_put_to_the_model_also_in_a_talk_of_others() -> None:
+    """With a question mark or without one."""
+    company = MonitoredChannel([YES], interjection=Interjection.very_quiet)
+    await company.say("i am home", author=BEN)
+    await company.say("what was the name of that film with the lighthouse")
+    await company.pass_quiet_time()
+
+    assert [(kind, trigger) for kind, _, trigger in company.decisions] == [("respond", LULL)]
+    assert len(company.judge.asked) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.place_readers import OwnerContact
 from tests.fakes.scripted_familiar import ANA, BEN
 
 

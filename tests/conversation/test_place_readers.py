@@ -6,14 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import (
+    EVERYONE,
+    OWNER,
+    Audience,
+    Confidence,
+    DisclosurePolicy,
+    Readers,
+    between,
+    hidden_channel,
+    whole_server,
+)
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.types import PlaceSettings
-from familiar_connect.conversation.owner import OwnerContact
-from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change, note_hidden_channels
-from familiar_connect.disclosure import Confidence, DisclosurePolicy
+from familiar_connect.conversation.place_readers import (
+    OwnerContact,
+    PlaceReaders,
+    note_audience_change,
+    note_hidden_channels,
+)
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author, Privacy, PrivacyLevel
 

@@ -179,4 +179,4 @@ def test_what_other_programs_used_is_asked_for_only_where_somebody_may_be_refuse
     tmp_path: Path, limits: LimitsConfig, is_owner: bool, has_caps: bool
 ) -> None:
     """The owner is bound by the limits of the day alone."""
-    assert make_meter(tmp_path, limits).has_caps(is_owner=is_owner) is has_caps
+    assert make_meter(tmp_path, limits).has_caps(None if is_owner else limits) is has_caps

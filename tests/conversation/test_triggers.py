@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.triggers import InterjectionSchedule, interjection_interval, is_direct_address
+from familiar_connect.conversation.buffer import InterjectionSchedule, interjection_interval, is_direct_address
 
 ZERO_WIDTH, RIGHT_TO_LEFT = "\u200b", "\u202e"
 

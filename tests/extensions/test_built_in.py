@@ -9,15 +9,24 @@ import pytest
 
 import familiar_connect
 from familiar_connect import __version__
-from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_PLATFORMS, BUILT_IN_VOICES, name_voice, provider_of
+from familiar_connect.config.built_in import (
+    BUILT_IN,
+    BUILT_IN_IMPORTERS,
+    BUILT_IN_PLATFORMS,
+    BUILT_IN_VOICES,
+    name_voice,
+    provider_of,
+)
 from familiar_connect.extensions.load import list_settings, load_built_in
 from tests.fakes.extension_packages import install_extension, run_beside
 from tests.fakes.program import make_home, run_program
+from tests.test_imports import run_python
 
 PACKAGE = Path(familiar_connect.__file__).parent
 THE_LIST = {"config/built_in.py": "the one list of what comes with the program"}
 CHAT_MODELS = "chat models are asked as OpenAI's are, whoever speaks"
 WORDS = {
+    "import_documents": ("import_documents", "pypdf", "htmlparser"),
     "voice_azure": ("azure",),
     "voice_cartesia": ("cartesia",),
     "voice_deepgram": ("deepgram",),
@@ -29,16 +38,18 @@ WORDS = {
 NAMED_BY = {
     "discord": {
         "config/built_in.py": "the one list of what comes with the program",
-        "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
-        "history/channel_parents.py": "rows of older homes do not say on which platform their channel is",
+        "config/extras.py": "what the extras of our own pyproject.toml weigh",
+        "history/channel_readers.py": "rows of older homes do not say on which platform their channel is",
         "history/schema.py": "turns of the oldest homes name no platform: all of them were said there",
     },
     "twitch": {
         "config/built_in.py": "the one list of what comes with the program",
-        "config/extra_sizes.py": "what the extras of our own pyproject.toml weigh",
+        "config/extras.py": "what the extras of our own pyproject.toml weigh",
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
-        "memory/weighing/fading_words.py": "an eye may be twitching",
+        "memory/weighing/statements.py": "an eye may be twitching",
     },
+    "import_chats": THE_LIST,
+    "import_documents": THE_LIST,
     "voice_azure": {
         **THE_LIST,
         "config/__init__.py": "a name that was promised there",
@@ -56,6 +67,10 @@ NAMED_BY = {
     },
     "voice_local": {
         **THE_LIST,
+        **{
+            f"extensions/twitch/demo/{name}.py": "Twitch's whispers"
+            for name in ("__init__", "acts", "server", "topics")
+        },
         "extensions/voice_openai/settings.py": "a service's model has the same name",
         "memory/weighing/first_person.py": "people whisper",
         "support/library_telemetry.py": "whose telemetry is switched off",
@@ -65,7 +80,7 @@ NAMED_BY = {
         "commands/connect.py": CHAT_MODELS,
         "config/llm.py": CHAT_MODELS,
         "config/voice.py": "what `base_url` may name are servers that are compatible with it",
-        "context/providers/history/dialogue.py": CHAT_MODELS,
+        "context/providers/history/turn_items.py": CHAT_MODELS,
         "context/render.py": CHAT_MODELS,
         "extensions/twitch/event_types.py": CHAT_MODELS,
         "identity.py": CHAT_MODELS,
@@ -78,7 +93,7 @@ NAMED_BY = {
         "llm/slots.py": CHAT_MODELS,
         "observe/person_match.py": CHAT_MODELS,
         "presets/load.py": "names of SillyTavern's settings",
-        "presets/read_samplers.py": "names of SillyTavern's settings",
+        "presets/preset_edits.py": "names of SillyTavern's settings",
         "rehearsal/models.py": CHAT_MODELS,
         "rehearsal/play.py": CHAT_MODELS,
         "support/tokens.py": CHAT_MODELS,
@@ -166,6 +181,26 @@ def test_a_built_in_voice_is_shown_as_the_settings_name_it(tmp_path: Path) -> No
     assert facts["settings"] == ["[stt] openai_model", "[tts] openai_voice", "[tts] openai_model"]
 
 
+def test_importers_come_with_the_program_and_need_no_leave(tmp_path: Path) -> None:
+    """They are listed with what they read, they are there before anything is allowed, and they load nothing heavy."""
+    home, rules = tmp_path / "home", tmp_path / "rules.md"
+    make_home(home)
+    rules.write_text("# Rules\n\nNo shoes.\n", encoding="utf-8")
+
+    listed = run_program(home, "extension", "list").stdout
+    allowed = run_program(home, "extension", "allow", "import_documents")
+    taken = run_program(home, "import", "document", str(rules))
+    code = "import sys\nfrom familiar_connect.extensions.load import load_built_in\n"
+    heavy = run_python(
+        f"{code}load_built_in({BUILT_IN_IMPORTERS})\nprint({{'pypdf', 'html.parser'}} & {{*sys.modules}})"
+    )
+
+    assert f"import_documents {__version__}: comes with the program; `familiar import` reads PDF, web page" in listed
+    assert (allowed.returncode, "`familiar import` uses it" in allowed.stderr) == (1, True)
+    assert (taken.returncode, "Imported Rules" in taken.stdout) == (0, True)
+    assert heavy.stdout.strip() == "set()"
+
+
 @pytest.mark.parametrize("voice", BUILT_IN_VOICES)
 def test_every_setting_of_a_built_in_voice_begins_with_its_provider(voice: str) -> None:
     """Many voices share [tts], and none may take the setting of another."""
@@ -183,9 +218,9 @@ def test_what_a_part_requires_is_said_for_it(tmp_path: Path) -> None:
     install_extension(site, "tea", NEEDY)
     run_beside(site, home, "extension", "allow", "tea")
 
-    without_server = run_beside(site, home, "doctor").stdout
+    without_server = run_beside(site, home, "doctor", "--all", "--offline").stdout
     settings.write_text('[tea]\nserver = "tea.example"\n', encoding="utf-8")
-    without_keys = run_beside(site, home, "doctor").stdout
+    without_keys = run_beside(site, home, "doctor", "--all", "--offline").stdout
 
     assert "tea: no server; set `server` under [tea] in" in " ".join(without_server.split())
     told = " ".join(without_keys.split())

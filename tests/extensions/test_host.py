@@ -22,6 +22,7 @@ from familiar_connect.extensions.parts import Extension, PlatformPart
 from familiar_connect.extensions.platforms import create_platforms
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 from familiar_connect.slash.remind import NOT_HERE
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.place import RecordingPlace
@@ -30,7 +31,7 @@ from tests.fakes.scripted_familiar import scripted_familiar
 
 def make_host(familiar: Familiar, platform: str = "tea", **more: Any) -> PlatformHost:
     part = PartContext(settings=None, clock=familiar.clock, folder=familiar.root / "tea")
-    return PlatformHost(familiar, platform, part, lambda sentence: None, **more)
+    return PlatformHost(familiar, platform, part, lambda sentence: None, commands=BUILT_IN_COMMANDS, **more)
 
 
 async def find_nothing(channel: str) -> None:

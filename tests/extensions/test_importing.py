@@ -37,6 +37,35 @@ extension = Extension(
 )
 """
 
+PICKY = """
+from familiar_connect.api import Extension
+from familiar_connect.api.importing import ChatImporterPart, DocumentImporterPart, ImportedLine, ReadLimits
+from familiar_connect.api.importing import UnreadableFileError
+
+def refuse(data, name):
+    raise UnreadableFileError("is sealed: open it first", where="page 2")
+
+def tell(data, name):
+    yield ImportedLine(name="Ada", text="Tea?")
+    if name.startswith("torn"):
+        raise UnreadableFileError("is torn off; fetch it again", where="line 2")
+    yield ImportedLine(name="Ember", text="Gladly.", is_character=True)
+
+def ends_with(suffix):
+    return lambda head, name: name.endswith(suffix)
+
+extension = Extension(
+    name="picky",
+    importers=(
+        DocumentImporterPart(name="sealed", recognizes=ends_with(".seal"), read=refuse),
+        DocumentImporterPart(
+            name="small", recognizes=ends_with(".small"), read=refuse, limits=ReadLimits(file_bytes=10)
+        ),
+        ChatImporterPart(name="scroll", recognizes=ends_with(".scroll"), read=tell),
+    ),
+)
+"""
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
@@ -96,3 +125,25 @@ def test_an_importer_that_fails_costs_itself_and_its_text_is_data(site: Path, ho
     assert "\x00" not in text
     assert "\x07" not in text
     assert "{{user}} is kind." in text
+
+
+def test_an_importer_has_its_own_words_and_limits(site: Path, home: Path, tmp_path: Path) -> None:
+    """Its words follow the name of the file; what goes wrong after some lines leaves nothing of the chat behind."""
+    install_extension(site, "picky", PICKY)
+    make_home(home)
+    run_beside(site, home, "extension", "allow", "picky")
+    files = {name: tmp_path / name for name in ("a.seal", "b.small", "torn.scroll", "whole.scroll")}
+    for file in files.values():
+        file.write_text("More than ten bytes.\n", encoding="utf-8")
+
+    sealed = one_sentence(run_beside(site, home, "import", "document", str(files["a.seal"])))
+    small = one_sentence(run_beside(site, home, "import", "document", str(files["b.small"])))
+    torn = one_sentence(run_beside(site, home, "import", "chat", str(files["torn.scroll"])))
+    chats = json.loads(run_beside(site, home, "import", "chat", str(files["whole.scroll"]), "--json").stdout)["chats"]
+    listed = json.loads(run_beside(site, home, "import", "list", "--json").stdout)
+
+    assert "a.seal, page 2: is sealed: open it first" in sealed
+    assert "b.small is too large (21 bytes, at most 10): split it" in small
+    assert "torn.scroll, line 2: is torn off; fetch it again" in torn
+    assert [(each["added"], each["character"]) for each in chats] == [(2, "Ember")]
+    assert [each["chat"] for each in listed] == ["whole"]

@@ -16,8 +16,8 @@ from familiar_connect.api.testing import start_familiar
 from familiar_connect.extensions import slash_commands
 from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread
-from familiar_connect.slash.command import SlashOption
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashOption, run_command
+from familiar_connect.slash.registry import find_command
 
 ADA = Author("test", "ada", "ada", "Ada")
 Run = Callable[[SlashContext, Any], Awaitable[SlashReply]]
@@ -111,5 +111,5 @@ async def test_who_may_not_control_is_told_of_the_platform_s_own_setting() -> No
     without = await run_command(control, context, nobody)
     within = await run_command(control, replace(context, controls_section="twitter"), nobody)
 
-    assert without.text == "That takes the right to manage this channel."
-    assert within.text == "That takes the right to manage this channel; `controls` under [twitter] lets everyone."
+    assert without.text == "You need the right to manage this channel."
+    assert within.text == "You need the right to manage this channel; `controls` under [twitter] can allow everyone."

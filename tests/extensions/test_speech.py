@@ -64,7 +64,7 @@ def test_an_extension_speaks_where_the_settings_name_it(site: Path, home: Path, 
     run_beside(site, home, "extension", "allow", "hum")
     spoken = run_beside(site, home, *words)
     shown = run_beside(site, home, "extension", "info", "hum").stdout
-    told = " ".join(run_beside(site, home, "doctor").stdout.split())
+    told = " ".join(run_beside(site, home, "doctor", "--all", "--offline").stdout.split())
 
     assert "provider names the extension hum, and it is not allowed here" in refused
     assert spoken.returncode == 0, spoken.stderr

@@ -30,7 +30,7 @@ SOUND_LIBRARY = Path(__file__).parent.parent / "fakes" / "sound_library"
 TEA = """
 from familiar_connect.api import Extension
 from familiar_connect.api.speech import SERVICE_RATE, RemoteService, ServiceCalls
-from familiar_connect.api.speech import SynthesizerPart, TTSResult, read_sound
+from familiar_connect.api.speech import SynthesizerPart, read_speech
 
 class Voice:
     sample_rate = SERVICE_RATE
@@ -40,7 +40,7 @@ class Voice:
         service = self._calls.service
         headers = {"Tea-Key": service.api_key or "none"}
         answer = await self._calls.post("pour", headers=headers, json={"say": text}, said=text)
-        return TTSResult(read_sound(answer, service.name))
+        return await read_speech(answer, service.name)
     async def aclose(self):
         await self._calls.aclose()
 
@@ -160,7 +160,7 @@ def test_a_stream_that_lacks_a_method_is_a_finding_of_the_doctor(tmp_path: Path)
     add_settings(make_home(home), stt='provider = "extension:stream"')
     run_beside(site, home, "extension", "allow", "stream")
 
-    told = " ".join(run_beside(site, home, "doctor", "--offline").stdout.split())
+    told = " ".join(run_beside(site, home, "doctor", "--all", "--offline").stdout.split())
 
     assert "[stt] provider: the stream of stream has no `finalize`" in told
 

@@ -12,12 +12,15 @@ import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.extension_list import FoundExtension
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.extensions import load
 from familiar_connect.extensions.host import PlatformHost
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.slash.registry import MAY_NOT_CONTROL
+from familiar_connect.slash.command import MAY_NOT_CONTROL
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 from tests.fakes.extension_packages import install_extension, run_beside
-from tests.fakes.program import make_home
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, set_model
 from tests.fakes.scripted_familiar import scripted_familiar
 
 TEA = """
@@ -76,9 +79,11 @@ def test_doctor_has_a_strangers_platform_ask_its_network(tmp_path: Path) -> None
     """With the secrets of the familiar that is meant; with --offline nobody is asked, and a failure is a finding."""
     site, home = allow_tea(tmp_path, "TEA_KEY=all", "TEA_KEY_WREN=hers", "TEA_KEY_EMBER=broken")
 
-    hers = " ".join(run_beside(site, home, "doctor", "--familiar", "wren").stdout.split())
-    broken = run_beside(site, home, "doctor", "--familiar", "ember").stdout
-    offline = run_beside(site, home, "doctor", "--familiar", "wren", "--offline").stdout
+    with model_endpoint(stream_answer("Yes.")) as server:  # doctor asks the model, too, and the embedded one is slow
+        set_model(HomeFolder(home).profile.settings_file, server)
+        hers = " ".join(run_beside(site, home, "doctor", "--all", "--familiar", "wren").stdout.split())
+        broken = run_beside(site, home, "doctor", "--all", "--familiar", "ember").stdout
+    offline = run_beside(site, home, "doctor", "--all", "--familiar", "wren", "--offline").stdout
 
     assert "the key is hers, kept: ['TEA_KEY']" in hers
     assert "asking Tea failed: ValueError: no kettle" in " ".join(broken.split())
@@ -108,7 +113,7 @@ async def test_dms_means_the_same_in_every_section(tmp_path: Path, whose: str, i
     async with scripted_familiar(tmp_path, subscribed=False) as house:
         familiar = house.familiar
         part = PartContext(settings=SimpleNamespace(dms=whose), clock=familiar.clock, folder=tmp_path)
-        host = PlatformHost(familiar, "tea", part, print)
+        host = PlatformHost(familiar, "tea", part, print, commands=BUILT_IN_COMMANDS)
         await host.hear("ada", host.author("ada", "Ada"), "hello", house.place, is_dm=True)
         heard = await host.recent("ada", 5)
 
@@ -121,7 +126,7 @@ async def test_controls_means_the_same_in_every_section(tmp_path: Path, whose: s
     async with scripted_familiar(tmp_path) as house:
         familiar = house.familiar
         part = PartContext(settings=SimpleNamespace(controls=whose), clock=familiar.clock, folder=tmp_path)
-        host = PlatformHost(familiar, "tea", part, print)
+        host = PlatformHost(familiar, "tea", part, print, commands=BUILT_IN_COMMANDS)
         said = await host.use_command("den", host.author("ada", "Ada"), "undo", house.place)
 
     assert said is not None

@@ -9,10 +9,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, assertstate_key, get_cache_dir
+
+from tests.fakes.quick import kinds_of_file
 
 PATTERNS = ("test_*.py", "conftest.py")
 """The files whose assertions pytest rewrites."""
@@ -27,6 +30,29 @@ def pytest_configure(config: pytest.Config) -> None:
         gc.disable()
     elif hasattr(os, "fork") and config.getoption("assertmode") == "rewrite" and not sys.dont_write_bytecode:
         compile_tests(config, Path(__file__).parent.parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the tests: in an order that has all of them busy to the end."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = deal(items, workers)
+
+
+def deal(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """*items* so that each worker's part begins with its share of those that start something, file by file.
+
+    Each begins with a part of the list, and one that has finished takes from the end of another's. So what takes long
+    is begun first, and what is left at the end is short.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    long = [path for path in files if kinds_of_file(path)]
+    short = [path for path in files if not kinds_of_file(path)]
+    dealt = [path for worker in range(workers) for path in (*long[worker::workers], *short[worker::workers])]
+    return [item for path in dealt for item in files[path]]
 
 
 @pytest.hookimpl(trylast=True)

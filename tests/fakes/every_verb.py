@@ -1,7 +1,7 @@
 """Every verb doing its job once, in a sealed room: prints what each tried to reach and wrote, one JSON object a line.
 
-Run as `python -m tests.fakes.every_verb FOLDER`. Most runs are forked from the loaded program; those that load a
-library of their own start cold, as people's do. The verbs come from the program itself: one that has no call here is
+Run as `python -m tests.fakes.every_verb FOLDER`. Most runs are forked from the loaded program; the first that loads a
+library of its own starts cold, as people's do. The verbs come from the program itself: one that has no call here is
 named by the test that reads this.
 """
 
@@ -28,7 +28,7 @@ from tests.fakes import program_process
 from tests.fakes.extension_packages import install_extension
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.model_server import ModelServer, answer_as_asked
-from tests.fakes.program import make_home, run_program, serve_beside
+from tests.fakes.program import make_home, run_program, serve_beside, shorten_turns
 from tests.fakes.program_process import PROGRAM, environment
 from tests.fakes.publisher import publisher_of
 from tests.fakes.sealed_room import RoomReport, SealedRoom
@@ -114,12 +114,10 @@ def list_calls(at: Place) -> list[VerbCall]:
 def _talk(at: Place) -> list[VerbCall]:
     question = str(at.given / "question.wav")
     return [
-        VerbCall(("ask", "--familiar", "ember", "Hello, I am Sam and I love plums."), is_cold=True),
+        VerbCall(("ask", "--familiar", "ember", "Hello, I am Sam and I love plums.")),
         VerbCall(("chat", "--familiar", "ember", "--plain"), "Hello again.\nWhat do I love?\n", is_cold=True),
         VerbCall(("ask", "--familiar", "tiny", "Hello"), is_cold=True),  # through the embedded model
-        VerbCall(
-            ("voice", "--familiar", "ember", "--say", "Good evening.", "--out", question), is_cold=True, needs="hibari"
-        ),
+        VerbCall(("voice", "--familiar", "ember", "--say", "Good evening.", "--out", question), needs="hibari"),
         VerbCall(
             ("voice", "--familiar", "ember", "--wav", question, "--out", str(at.given / "answer.wav")),
             is_cold=True,
@@ -216,9 +214,9 @@ def _set_up(at: Place) -> list[VerbCall]:
         VerbCall(("trust", "setting", "owner_hears_all", "--familiar", "tiny")),
         VerbCall(("trust", "remove", "https://models.example")),
         VerbCall(("extension", "allow", "plain"), is_cold=True),
-        VerbCall(("extension", "list"), is_cold=True),
-        VerbCall(("extension", "info", "plain"), is_cold=True),
-        VerbCall(("extension", "forbid", "plain"), is_cold=True),
+        VerbCall(("extension", "list")),
+        VerbCall(("extension", "info", "plain")),
+        VerbCall(("extension", "forbid", "plain")),
         VerbCall(("connect", "--url", at.model_url, "--model", "test-model", "--familiar", "mira")),
         VerbCall(("model", "list")),
         VerbCall(("model", "get", "small-file", "--from", "publisher")),
@@ -282,6 +280,7 @@ def prepare(at: Place, server: ModelServer, publisher_url: str, content: bytes) 
     subprocess.run([*PROGRAM, "init", "tiny"], env=environment(at.home), check=True, capture_output=True)
     settings = at.home / "familiars/tiny/character.toml"
     settings.write_text(f"owner_hears_all = true\n{settings.read_text(encoding='utf-8')}", encoding="utf-8")
+    shorten_turns(at.home)
     script = {"id": "1", "scriptName": "Tidy", "findRegex": "/ +/g", "replaceString": " ", "placement": [2]}
     (at.given / "Tidy.json").write_text(json.dumps(script))
     (at.home / "catalogue.toml").write_text(
@@ -303,6 +302,7 @@ def leave_user_behind(at: Place) -> None:
 def tell(words: Sequence[str], code: int, printed: str, seen: RoomReport, at: Place) -> None:
     """Print the line for one call."""
     allowed = (f"{at.home}/", f"{at.given}/", f"{at.scratch}/", "/dev/", "/proc/")
+    ours = program_process.shared_folder()
     fact: dict[str, Any] = {
         "verb": verb_of(words),
         "words": list(words),
@@ -311,7 +311,12 @@ def tell(words: Sequence[str], code: int, printed: str, seen: RoomReport, at: Pl
         "lookups": seen.lookups,
         "connections": seen.connections,
         "outside": [path for path in seen.written if not path.startswith(allowed)],
-        "left": sorted(str(path) for folder in (at.user, at.scratch) for path in folder.rglob("*")),
+        "left": sorted(
+            str(path)
+            for folder in (at.user, at.scratch)
+            for path in folder.rglob("*")
+            if ours not in (path, *path.parents)
+        ),
     }
     sys.stdout.write(json.dumps(fact) + "\n")
     sys.stdout.flush()

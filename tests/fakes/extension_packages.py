@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
-from tests.fakes.program_process import environment
+from tests.fakes.program import run_program
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
 
@@ -22,13 +26,20 @@ def install_extension(site: Path, name: str, source: str, *, value: str = "exten
 
 
 def install_example(site: Path, name: str) -> None:
-    """One of the extensions in `examples/`, by pip, without a network."""
+    """One of the extensions in `examples/`, as pip leaves it behind."""
+    shutil.copytree(installed_example(name), site, dirs_exist_ok=True)
+
+
+@cache
+def installed_example(name: str) -> Path:
+    """A folder with that extension, installed by pip without a network, once in a process."""
+    folder = tempfile.TemporaryDirectory(prefix="familiar-example-")
+    atexit.register(folder.cleanup)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*command, "--target", str(site), str(EXAMPLES / name)], check=True, timeout=300)
+    subprocess.run([*command, "--target", folder.name, str(EXAMPLES / name)], check=True, timeout=300)
+    return Path(folder.name)
 
 
 def run_beside(site: Path, home: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
     """`familiar WORDS` as a new process that finds the packages in *site*."""
-    facts = environment(home, {"PYTHONPATH": str(site)})
-    command = [sys.executable, "-m", "familiar_connect", *words]
-    return subprocess.run(command, input=said, env=facts, text=True, capture_output=True, timeout=300, check=False)
+    return run_program(home, *words, said=said, env={"PYTHONPATH": str(site)})

@@ -59,7 +59,7 @@ class FamiliarOnDiscord:
         self.running = asyncio.create_task(self.platform.run(), name="discord")
         waiting = asyncio.create_task(
             self.server.until(
-                lambda: len(self.server.facts_of("gateway:2")) > before and bool(self.server.api.commands)
+                lambda: len(self.server.facts_of("gateway:2")) > before and bool(self.server.api.interactions.commands)
             )
         )
         await asyncio.wait({waiting, self.running}, return_when=asyncio.FIRST_COMPLETED)

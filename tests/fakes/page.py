@@ -40,10 +40,19 @@ class Answered:
         return json.loads(self.body)
 
 
+NOBODYS = ("/f/", "/open", "/login", "/static/", "//")
+"""How addresses begin that are not within the pages of the familiar the program was started for."""
+
+
 class PageClient:
-    """Asks a page and says exactly what it is told to. `cookie` lets it in; None: it is a stranger."""
+    """Asks a page and says exactly what it is told to. `cookie` lets it in; None: it is a stranger.
+
+    Addresses are those within the pages of the familiar that the program was started for, as templates name them.
+    """
 
     def __init__(self) -> None:
+        self.at = ""
+        """Where those pages begin."""
         self.cookie: str | None = None
         self.host = self.token = ""
         self._listens_at = ""
@@ -56,6 +65,11 @@ class PageClient:
     @property
     def origin(self) -> str:
         return f"http://{self.host}"
+
+    @property
+    def home(self) -> str:
+        """Where the pages of this familiar begin, for a browser."""
+        return self.origin + self.at
 
     @property
     def address(self) -> str:
@@ -71,17 +85,25 @@ class PageClient:
             answer = self.ask("GET", f"{there.path}?{there.query}")
         assert answer.status == 200, answer
         self.cookie = answer.headers["set-cookie"].split(";")[0]
+        self.at = ""
+        self.at = self.ask("GET", "/").headers["location"].rstrip("/")
 
-    def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answered:
-        """One request; names of *headers* are written with `_` for `-`."""
+    def ask(
+        self, method: str, path: str, body: str | bytes | None = None, *, encoding: str = "utf-8", **headers: str
+    ) -> Answered:
+        """One request; names of *headers* are written with `_` for `-`, and the answer is read in *encoding*."""
         connection = http.client.HTTPConnection(self.listens_at, timeout=WAIT_S)
         try:
-            connection.request(method, path, body, self._headers(headers))
+            connection.request(method, self.full(path), body, self._headers(headers))
             answer = connection.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
-            return Answered(answer.status, found, answer.read().decode())
+            return Answered(answer.status, found, answer.read().decode(encoding))
         finally:
             connection.close()
+
+    def full(self, path: str) -> str:
+        """The address of a page of this familiar."""
+        return path if path.startswith(NOBODYS) else self.at + path
 
     def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
         there = {"Cookie": self.cookie} if self.cookie is not None else {}
@@ -108,7 +130,7 @@ class PageClient:
     def events(self, chat: int = 1, *, path: str | None = None) -> Iterator[EventStream]:
         connection = http.client.HTTPConnection(self.listens_at, timeout=WAIT_S)
         try:
-            connection.request("GET", path or f"/chats/{chat}/events", headers=self._headers({}))
+            connection.request("GET", self.full(path or f"/chats/{chat}/events"), headers=self._headers({}))
             answer = connection.getresponse()
             assert answer.status == 200, answer.read()
             yield EventStream(answer)

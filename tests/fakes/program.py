@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.folders import HomeFolder
 from tests.fakes.model_server import Answer, ModelServer
 from tests.fakes.program_process import PROGRAM, environment, start_program
 
@@ -24,13 +25,17 @@ def run_program(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     timeout_s: float = 400.0,
+    code: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `familiar WORDS` to its end, with *said* on its standard input and no terminal anywhere."""
+    """Run `familiar WORDS` to its end, with *said* on its standard input and no terminal anywhere.
+
+    With *code*, run `python -c CODE WORDS`: a script of a test that uses modules of the program.
+    """
     ends = [os.pipe() for _ in range(3)]
     (reads, says), (hears, writes), (hears_errors, writes_errors) = ends
     theirs = (reads, writes, writes_errors)
     try:
-        process = start_program(list(words), theirs, environment(home, env), cwd=cwd)
+        process = start_program(list(words), theirs, environment(home, env), cwd=cwd, code=code)
     finally:
         for descriptor in theirs:
             os.close(descriptor)
@@ -38,11 +43,11 @@ def run_program(
         typing = pool.submit(_write_all, says, said.encode() if isinstance(said, str) else said)
         out, err = pool.submit(_read_all, hears), pool.submit(_read_all, hears_errors)
         try:
-            code = process.wait(timeout_s)
+            ended = process.wait(timeout_s)
         finally:
             process.kill()
         typing.result(timeout_s)
-        return subprocess.CompletedProcess([*PROGRAM, *words], code, out.result(timeout_s), err.result(timeout_s))
+        return subprocess.CompletedProcess([*PROGRAM, *words], ended, out.result(timeout_s), err.result(timeout_s))
 
 
 def _write_all(descriptor: int, said: bytes) -> None:
@@ -113,3 +118,26 @@ def set_model(settings: Path, server: ModelServer, *, model: str = "test-model")
     settings.parent.mkdir(parents=True, exist_ok=True)
     with settings.open("a", encoding="utf-8") as file:
         file.write(slot)
+
+
+FEW_TOKENS = 12
+"""A reply of so few takes the embedded model a third of a second instead of several."""
+
+
+def shorten_replies(home: Path) -> None:
+    """Have every familiar of *home* say a few words at most, whoever makes the home later."""
+    home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o700)  # as the program makes it; of another it would have something to say
+    settings = HomeFolder(home).profile.settings_file
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f"[llm.main_prose]\nmax_output_tokens = {FEW_TOKENS}\n", encoding="utf-8")
+
+
+def shorten_turns(home: Path) -> None:
+    """The same, and have the model read less: half of a starter's prompt are examples of how its character talks.
+
+    Where a model of the person's takes over, nothing is written up at the end, which it would take as long for.
+    """
+    shorten_replies(home)
+    with HomeFolder(home).profile.settings_file.open("a", encoding="utf-8") as settings:
+        settings.write('\n[llm.memory_writer]\nmodel = "embedded"\n\n[providers]\nenabled = ["-sample_dialogues"]\n')

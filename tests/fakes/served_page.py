@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from familiar_connect.commands.page_server import open_page_models
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.access import Doorkeeper, PageAddress
@@ -35,9 +36,11 @@ async def served_page(familiar: Familiar) -> AsyncIterator[PageClient]:
         door=door,
         program=program,
         rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
+        models=open_page_models(home, lambda: [familiar]),
     )
     serving = asyncio.create_task(WebPlatform(parts, listening).run())
     client = PageClient()
+    client.at = f"/f/{familiar.id}"
     client.host, client.token = f"127.0.0.1:{port}", door.token
     client.cookie = f"{door.cookie_name}={door.issue_cookie()}"
     try:

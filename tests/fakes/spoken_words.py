@@ -1,10 +1,11 @@
-"""What people say in tests, spoken by the voice that comes along, which is loaded once in a process."""
+"""What people say in tests, by the voice that comes along: loaded once in a process, each sentence spoken once."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
+from familiar_connect.api.speech import TTSResult
 from familiar_connect.extensions.voice_local.speaking import LocalSynthesizer
 
 
@@ -14,9 +15,18 @@ class Speaker(LocalSynthesizer):
     def _loaded(self) -> Any:
         return load_voice()
 
+    def _synthesize(self, text: str) -> TTSResult:
+        return speak_once(text)
+
 
 @cache
 def load_voice() -> Any:
     from hibari import Hibari
 
     return Hibari()
+
+
+@cache
+def speak_once(text: str) -> TTSResult:
+    """What *text* sounds like; many tests say the same."""
+    return LocalSynthesizer._synthesize(Speaker(), text)

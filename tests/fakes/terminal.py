@@ -121,10 +121,10 @@ class TerminalSession:
 
     def leave(self) -> int:
         """Type Ctrl-D until the program has left: one typed while no prompt is up is not seen. Its exit code."""
-        for _ in range(60):
+        for tried in range(60):
             self.type("\x04")
             try:
-                self._child.wait(1.5)
+                self._child.wait(min(1.5, 0.1 * 2**tried))
             except subprocess.TimeoutExpired:
                 continue
             break

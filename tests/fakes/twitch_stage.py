@@ -17,6 +17,7 @@ from familiar_connect.extensions.twitch.account import Credentials
 from familiar_connect.extensions.twitch.adapter import TwitchPlatform
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 from familiar_connect.support.aio import cancel_and_wait
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 from tests.fakes.twitch_server import CLIENT_ID, Token, TwitchServer
@@ -52,7 +53,9 @@ class Stage:
 
 
 def settings(home: Path, text: str = "") -> None:
-    """Ember's settings: on Ada's channel, typing at once."""
+    """Ember's settings: on Ada's channel, typing at once. One who lives there already stays as it is."""
+    if (home / "familiars" / "ember").exists():
+        return
     root = make_starter(home, "ember")
     (root / "channels").mkdir()
     (root / "channels" / f"{CHANNEL_ID}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
@@ -83,6 +86,7 @@ async def on_stage(
             "twitch",
             PartContext(settings=house.familiar.config.built_in.twitch, clock=house.familiar.clock, folder=home / "x"),
             told.append,
+            commands=BUILT_IN_COMMANDS,
             keep=lambda name, value: kept.append((name, value)),
             keeps_numbers=True,
         )
@@ -116,7 +120,5 @@ async def both_listen(server: TwitchServer) -> None:
 
 
 async def tell(stage: Stage, kind: str, event: dict[str, Any], **more: Any) -> None:
-    """Tell an event over the streamer's session."""
-    session = stage.server.subscriptions[kind]["transport"]["session_id"]
-    number = int(session.removeprefix("session-")) - 1
-    await stage.server.notify(kind, event, socket=stage.server.sessions[number], **more)
+    """Tell an event to whoever asked for it."""
+    await stage.server.twitch.sessions.tell(kind, event, **more)

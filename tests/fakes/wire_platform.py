@@ -22,6 +22,7 @@ from familiar_connect.api import (
     SetupError,
 )
 from familiar_connect.api.testing import PlatformNetwork
+from familiar_connect.extensions.testing.fair_time import LOOK_EVERY_S
 from familiar_connect.extensions.testing.platform_check import HOLD_S
 
 ROOM = "den"
@@ -168,7 +169,8 @@ class WirePlatform:
         if self.defect == "hears nothing" or (self.defect == "hears no direct messages" and line.is_dm):
             return
         if self.defect == "blocks the loop" and line.number == 1:
-            threading.Event().wait(HOLD_S + 0.5)
+            for _ in range(round(2 * HOLD_S / LOOK_EVERY_S)):  # as often as is looked, however slow the machine
+                threading.Event().wait(LOOK_EVERY_S)
         user_id = {
             "takes the name for the person": line.name,
             "takes everybody for one": "somebody",

@@ -22,11 +22,11 @@ def test_speakers_are_told_with_every_name_they_had(tmp_path: Path) -> None:
     """Most recently heard first, under their newest name."""
     store = HistoryStore(tmp_path / "history.db")
     told(store, (ALICE, "one"), (BOB, "two"), (None, "three"), (RENAMED, "four"))
-    found = store.speakers(familiar_id="wren")
+    found = store.authors.speakers(familiar_id="wren")
 
     assert [(speaker.author.label, speaker.turns) for speaker in found] == [("Ali", 2), ("Bob", 1)]
     assert found[0].author.aliases == {"alice", "Alice", "Ali"}
-    assert store.speakers(familiar_id="other") == []
+    assert store.authors.speakers(familiar_id="other") == []
 
 
 def test_a_persons_turns_are_read_in_steps(tmp_path: Path) -> None:
@@ -34,11 +34,11 @@ def test_a_persons_turns_are_read_in_steps(tmp_path: Path) -> None:
     store = HistoryStore(tmp_path / "history.db")
     told(store, (ALICE, "one"), (BOB, "two"), (RENAMED, "three"), (ALICE, "four"))
     told(store, (ALICE, "elsewhere"), familiar_id="other")
-    first = store.turns_of_author(familiar_id="wren", author=ALICE, limit=2)
-    rest = store.turns_of_author(familiar_id="wren", author=ALICE, after_id=first[-1].id)
+    first = store.authors.turns_of(familiar_id="wren", author=ALICE, limit=2)
+    rest = store.authors.turns_of(familiar_id="wren", author=ALICE, after_id=first[-1].id)
 
     assert [turn.content for turn in (*first, *rest)] == ["one", "three", "four"]
-    assert store.turn_ids_of_author(familiar_id="wren", author=ALICE) == [1, 3, 4]
+    assert store.authors.ids_of(familiar_id="wren", author=ALICE) == [1, 3, 4]
 
 
 def test_erasing_leaves_no_copy_in_the_file(tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_erasing_leaves_no_copy_in_the_file(tmp_path: Path) -> None:
     store.put_cross_context(
         familiar_id="wren", viewer_mode="full_rp", source_channel_id=1, source_last_id=5, summary_text=secret
     )
-    assert store.count_summaries(familiar_id="wren") == 2
+    assert store.summaries.count(familiar_id="wren") == 2
     gone = store.erase_author(familiar_id="wren", author=ALICE)
 
-    assert (gone, store.compact()) == (100, True)
+    assert (gone, store.database.compact()) == (100, True)
     files = [path.read_bytes() for path in tmp_path.iterdir()]
     assert all(secret.encode() not in data for data in files)
     assert store.count(familiar_id="wren") == 1

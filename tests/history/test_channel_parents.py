@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.history.channel_parents import STANDS_ALONE
+from familiar_connect.history.channel_readers import STANDS_ALONE
 from familiar_connect.history.store import HistoryStore
 
 

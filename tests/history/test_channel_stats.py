@@ -78,11 +78,11 @@ class Conversation(RuleBasedStateMachine):
 
     @rule()
     def fold(self) -> None:
-        self.store._channel_stats.fold()
+        self.store.channel_stats.fold()
 
     @rule()
     def rebuild(self) -> None:
-        self.store.rebuild_channel_stats()
+        self.store.channel_stats.rebuild()
 
     @invariant()
     def channels_agree(self) -> None:

@@ -10,15 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import (
+    EVERYONE,
+    OWNER,
+    Audience,
+    Confidence,
+    DisclosurePolicy,
+    Readers,
+    between,
+    hidden_channel,
+    whole_server,
+)
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.disclosure import Confidence, DisclosurePolicy
-from familiar_connect.history.branches import copy_turns
-from familiar_connect.history.orders.channel_marks import MarkKind
-from familiar_connect.history.privacy_filter import without_private_turns
+from familiar_connect.history.chats import copy_turns
+from familiar_connect.history.dialogue_starts import StartKind
 from familiar_connect.history.rows import EARLIEST, LATEST, UNKNOWN_MOMENT, in_utc, parse_timestamp, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import TurnGroups, may_tell_turn, only_since_opened, readers_last_known
+from familiar_connect.history.turn_visibility import (
+    TurnGroups,
+    may_tell_turn,
+    only_since_opened,
+    readers_last_known,
+    without_private_turns,
+)
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.support.clock import ManualClock
@@ -227,7 +241,7 @@ def summaries(store: HistoryStore) -> set[tuple[str, object]]:
         (familiar_id, str(audience))
         for familiar_id in (ME, OTHER)
         for audience in (SERVER, DM, OWNER)
-        if store.get_summary(familiar_id=familiar_id, channel_id=store.summary_row(audience)) is not None
+        if store.get_summary(familiar_id=familiar_id, channel_id=store.summaries.row_of(audience)) is not None
     }
     told = {
         (familiar_id, channel_id)
@@ -242,7 +256,7 @@ def summarise_everything(store: HistoryStore) -> set[tuple[str, object]]:
     for familiar_id in (ME, OTHER):
         store.put_summary(familiar_id=familiar_id, last_summarised_id=1, summary_text="whole")
         for audience in (SERVER, DM, OWNER):
-            row = store.summary_row(audience)
+            row = store.summaries.row_of(audience)
             store.put_summary(familiar_id=familiar_id, last_summarised_id=1, summary_text="told", channel_id=row)
     for familiar_id, channel_id in PLACES:
         store.put_cross_context(
@@ -271,13 +285,13 @@ def test_a_reset_and_its_undoing_drop_what_may_tell_of_that_talk(store: HistoryS
     say_everywhere(store)
     say(store, audience=OWNER, channel_id=THERE)
     if undo:
-        store.mark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.reset, after_id=1)
+        store.start_dialogue(familiar_id=ME, channel_id=HERE, kind=StartKind.reset, after_id=1)
     everything = summarise_everything(store)
     note(store)
     if undo:
-        assert store.unmark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.reset)
+        assert store.take_back_start(familiar_id=ME, channel_id=HERE, kind=StartKind.reset)
     else:
-        store.mark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.reset, after_id=1)
+        store.start_dialogue(familiar_id=ME, channel_id=HERE, kind=StartKind.reset, after_id=1)
 
     assert everything - summaries(store) == {(ME, HERE), (ME, str(SERVER)), (ME, "whole")}
     assert noted(store) == [(ME, THERE), (OTHER, HERE), (OTHER, THERE)]
@@ -287,10 +301,10 @@ def test_a_mark_that_is_none_is_not_taken_back_and_costs_no_summary(store: Histo
     """Nor does a mark that only compacts."""
     say_everywhere(store)
     everything = summarise_everything(store)
-    store.mark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.compact, after_id=1, summary="so far")
+    store.start_dialogue(familiar_id=ME, channel_id=HERE, kind=StartKind.compact, after_id=1, summary="so far")
 
-    assert not store.unmark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.reset)
-    assert store.unmark_channel(familiar_id=ME, channel_id=HERE, kind=MarkKind.compact)
+    assert not store.take_back_start(familiar_id=ME, channel_id=HERE, kind=StartKind.reset)
+    assert store.take_back_start(familiar_id=ME, channel_id=HERE, kind=StartKind.compact)
     assert summaries(store) == everything
 
 
@@ -298,13 +312,13 @@ def test_leaving_somebody_out_drops_that_familiars_summaries_once(store: History
     """Leaving out fewer, or the same again, drops none."""
     say_everywhere(store)
     everything = summarise_everything(store)
-    store.leave_out_of_summaries(familiar_id=ME, people=["discord:1", "discord:2"])
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1", "discord:2"])
     left = summaries(store)
     summarise_everything(store)
     for people in (["discord:2", "discord:1"], ["discord:1"]):
-        store.leave_out_of_summaries(familiar_id=ME, people=people)
+        store.summaries.leave_out(familiar_id=ME, people=people)
         assert summaries(store) == everything
-    store.leave_out_of_summaries(familiar_id=ME, people=["discord:1", "discord:2"])
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1", "discord:2"])
 
     assert left == {each for each in everything if each[0] == OTHER}
     assert summaries(store) == left
@@ -323,7 +337,7 @@ def test_a_summary_is_read_with_its_reach_and_its_time(store: HistoryStore) -> N
         )
     rolling = store.get_summary(familiar_id=ME)
     told = store.get_cross_context(familiar_id=ME, viewer_mode="full_rp", source_channel_id=HERE)
-    rows = [store.summary_row(audience) for audience in (SERVER, DM, SERVER)]
+    rows = [store.summaries.row_of(audience) for audience in (SERVER, DM, SERVER)]
 
     assert rolling is not None
     assert (rolling.last_summarised_id, rolling.summary_text, rolling.created_at) == (6, "second", NOON)
@@ -361,8 +375,8 @@ def test_each_audience_has_a_watermark_and_the_whole_follows_the_slowest(store: 
     steps = [(SERVER, (1, 3)), (DM, (2, 2)), (SERVER, (1, 1)), (DM, (4, 4)), (SERVER, (5, 5))]
     seen = []
     for audience, turn_range in steps:
-        store.put_audience_watermark(familiar_id=ME, audience=audience, turn_range=turn_range)
-        marks = [store.get_audience_watermark(familiar_id=ME, audience=each) for each in (SERVER, DM)]
+        store.watermarks.put_for(familiar_id=ME, audience=audience, turn_range=turn_range)
+        marks = [store.watermarks.get_for(familiar_id=ME, audience=each) for each in (SERVER, DM)]
         seen.append((marks, whole_watermark(store), unwritten(store)))
 
     assert seen == [
@@ -377,14 +391,14 @@ def test_each_audience_has_a_watermark_and_the_whole_follows_the_slowest(store: 
 def test_a_familiar_that_wrote_nothing_up_has_everything_to_write(store: HistoryStore) -> None:
     """Another's watermarks are another's."""
     say_everywhere(store)
-    store.put_audience_watermark(familiar_id=OTHER, audience=SERVER, turn_range=(3, 4))
+    store.watermarks.put_for(familiar_id=OTHER, audience=SERVER, turn_range=(3, 4))
     store.put_writer_watermark(familiar_id="third", last_written_id=9)
 
     assert (unwritten(store), unwritten(store, OTHER)) == ([1, 2], [])
     assert (whole_watermark(store), whole_watermark(store, OTHER)) == (None, 4)
-    assert store.get_audience_watermark(familiar_id=ME, audience=SERVER) == 0
-    assert store.count_turns_to_write(familiar_id=ME) == 2
-    assert [store.count_turns_to_write(familiar_id=ME, most=most) for most in (0, 1, 5)] == [0, 1, 2]
+    assert store.watermarks.get_for(familiar_id=ME, audience=SERVER) == 0
+    assert store.watermarks.count_unwritten(familiar_id=ME) == 2
+    assert [store.watermarks.count_unwritten(familiar_id=ME, most=most) for most in (0, 1, 5)] == [0, 1, 2]
 
 
 def test_the_audience_that_waits_longest_is_next_and_copies_and_marked_turns_never_are(store: HistoryStore) -> None:
@@ -396,16 +410,16 @@ def test_the_audience_that_waits_longest_is_next_and_copies_and_marked_turns_nev
     say(store, audience=OWNER)
     copy_turns(store, familiar_id=ME, channel_id=HERE, up_to_id=2, new_channel_id=THERE)
     store.database.write("UPDATE turns SET audience = NULL WHERE id = 5")
-    first = ids(store.next_turns_to_write(familiar_id=ME))
-    one = ids(store.next_turns_to_write(familiar_id=ME, limit=1))
-    store.put_audience_watermark(familiar_id=ME, audience=DM, turn_range=(2, 4))
-    second = ids(store.next_turns_to_write(familiar_id=ME))
-    store.put_audience_watermark(familiar_id=ME, audience=SERVER, turn_range=(3, 3))
-    third = ids(store.next_turns_to_write(familiar_id=ME))
-    store.put_audience_watermark(familiar_id=ME, audience=OWNER, turn_range=(5, 5))
+    first = ids(store.watermarks.next_unwritten(familiar_id=ME))
+    one = ids(store.watermarks.next_unwritten(familiar_id=ME, limit=1))
+    store.watermarks.put_for(familiar_id=ME, audience=DM, turn_range=(2, 4))
+    second = ids(store.watermarks.next_unwritten(familiar_id=ME))
+    store.watermarks.put_for(familiar_id=ME, audience=SERVER, turn_range=(3, 3))
+    third = ids(store.watermarks.next_unwritten(familiar_id=ME))
+    store.watermarks.put_for(familiar_id=ME, audience=OWNER, turn_range=(5, 5))
 
     assert (first, one, second, third) == ([2, 4], [2], [3], [5])
-    assert (unwritten(store), store.next_turns_to_write(familiar_id=ME, limit=-1)) == ([], [])
+    assert (unwritten(store), store.watermarks.next_unwritten(familiar_id=ME, limit=-1)) == ([], [])
 
 
 def test_an_audience_nobody_can_read_is_written_up_as_the_owners(store: HistoryStore) -> None:
@@ -413,7 +427,7 @@ def test_an_audience_nobody_can_read_is_written_up_as_the_owners(store: HistoryS
     say(store, audience=OWNER)
     say(store, audience=SERVER)
     store.database.write("UPDATE turns SET audience = 'nonsense' WHERE id = 1")
-    store.put_audience_watermark(familiar_id=ME, audience=OWNER, turn_range=(1, 1))
+    store.watermarks.put_for(familiar_id=ME, audience=OWNER, turn_range=(1, 1))
 
     assert unwritten(store) == [2]
 

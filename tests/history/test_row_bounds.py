@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.audience import OWNER, hidden_channel
-from familiar_connect.history.orders.channel_marks import MarkKind
+from familiar_connect.history.dialogue_starts import StartKind
 from familiar_connect.history.rows import mode_value, text_or_none
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -33,8 +33,8 @@ def test_a_channel_that_is_hidden_takes_its_own_summaries_along_and_no_others(st
     """Resets tell nothing and stay; other channels and other familiars keep what they have."""
     for familiar_id, channel_id in (("sage", 1), ("sage", 2), ("moss", 1)):
         last = say(store, "words", channel_id=channel_id, familiar_id=familiar_id)
-        for kind in (MarkKind.reset, MarkKind.compact):
-            store.mark_channel(
+        for kind in (StartKind.reset, StartKind.compact):
+            store.start_dialogue(
                 familiar_id=familiar_id, channel_id=channel_id, kind=kind, after_id=last, summary="They spoke."
             )
     store.change_audience(familiar_id="sage", channel_id=1, audience=hidden_channel("discord", 1, 9))
@@ -58,11 +58,11 @@ def test_whoever_asks_for_no_turns_gets_none_and_whoever_names_no_number_gets_te
     )
 
     for limit in (0, -1):
-        assert store.next_turns_to_write(familiar_id="sage", limit=limit) == []
+        assert store.watermarks.next_unwritten(familiar_id="sage", limit=limit) == []
         assert store.turns_since_watermark(familiar_id="sage", limit=limit) == []
-    assert len(store.next_turns_to_write(familiar_id="sage", limit=2)) == 2
+    assert len(store.watermarks.next_unwritten(familiar_id="sage", limit=2)) == 2
     assert len(store.turns_since_watermark(familiar_id="sage")) == 10_000
-    assert [store.count_turns_to_write(familiar_id="sage", most=most) for most in (-1, 0, 3)] == [10_002, 0, 3]
+    assert [store.watermarks.count_unwritten(familiar_id="sage", most=most) for most in (-1, 0, 3)] == [10_002, 0, 3]
 
 
 def test_what_another_program_wrote_reads_as_text() -> None:
@@ -89,7 +89,7 @@ def test_a_summary_of_words_that_were_changed_meanwhile_is_not_kept(
 
 def test_the_writer_may_be_done_where_nothing_was_said(store: HistoryStore) -> None:
     """Its mark stands before the first turn."""
-    store.put_audience_watermark(familiar_id="sage", audience=OWNER, turn_range=(1, 1))
+    store.watermarks.put_for(familiar_id="sage", audience=OWNER, turn_range=(1, 1))
     mark = store.get_writer_watermark(familiar_id="sage")
 
     assert mark is not None

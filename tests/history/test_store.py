@@ -406,9 +406,9 @@ def test_summaries_go_when_somebody_new_is_left_out(tmp_path: Path) -> None:
         store = HistoryStore(tmp_path / "history.db")
         store.put_summary(familiar_id=ME, last_summarised_id=1, summary_text="so far")
         store.put_summary(familiar_id="other", last_summarised_id=1, summary_text="so far")
-        store.leave_out_of_summaries(familiar_id=ME, people=people)
-        kept.append(store.count_summaries(familiar_id=ME))
-        assert store.count_summaries(familiar_id="other") == 1
+        store.summaries.leave_out(familiar_id=ME, people=people)
+        kept.append(store.summaries.count(familiar_id=ME))
+        assert store.summaries.count(familiar_id="other") == 1
         store.close()
 
     assert kept == [1, 0, 1, 1, 0, 0, 1]

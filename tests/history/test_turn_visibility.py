@@ -113,6 +113,6 @@ def test_a_walk_and_a_summary_can_keep_to_one_audience(store: HistoryStore) -> N
 
     assert [turn.content for turn in store.turns_after(familiar_id=ME, after_id=0, audience=SERVER)] == ["a", "c"]
     assert store.nth_newest_id(familiar_id=ME, back=1, audience=SERVER) == 1
-    rows = [store.summary_row(each) for each in (SERVER, OWNER, SERVER)]
+    rows = [store.summaries.row_of(each) for each in (SERVER, OWNER, SERVER)]
     assert rows[0] == rows[2] != rows[1]
     assert all(row < 0 for row in rows)

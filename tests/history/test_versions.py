@@ -156,7 +156,7 @@ def test_summaries_made_of_a_changed_turn_are_dropped(store: HistoryStore) -> No
     early, late = say(store, "a"), say(store, "b")
     audience = store.channel_audience(familiar_id=FAMILIAR, channel_id=CHANNEL)
     assert audience is not None
-    row = store.summary_row(audience)
+    row = store.summaries.row_of(audience)
 
     def summarise(up_to: int) -> None:
         store.put_summary(familiar_id=FAMILIAR, last_summarised_id=up_to, summary_text="s", channel_id=row)
@@ -170,10 +170,10 @@ def test_summaries_made_of_a_changed_turn_are_dropped(store: HistoryStore) -> No
 
     summarise(early)
     versions(store).add_version(late, "c")
-    assert store.count_summaries(familiar_id=FAMILIAR) == 2
+    assert store.summaries.count(familiar_id=FAMILIAR) == 2
     summarise(late)
     versions(store).mark_turns([late], TurnMark.undone)
-    assert store.count_summaries(familiar_id=FAMILIAR) == 0
+    assert store.summaries.count(familiar_id=FAMILIAR) == 0
 
 
 def test_versions_go_when_their_turn_goes(store: HistoryStore) -> None:

@@ -14,8 +14,8 @@ from familiar_connect.errors import ModelError
 from familiar_connect.llm import sse
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.retry import MAX_DETAIL_CHARS
-from familiar_connect.llm.tool_calls import MAX_ARGUMENT_CHARS, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS
-from familiar_connect.llm.types import Completion, Message
+from familiar_connect.llm.sse import MAX_ARGUMENT_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_TOOL_CALLS
+from familiar_connect.llm.types import Completion, CompletionRequest, Message
 from tests.fakes.model_server import DONE, ModelServer, event, head, raw_answer, stall, stream_answer, whole_answer
 
 Make = Callable[..., LLMClient]
@@ -24,7 +24,7 @@ LONG = "x" * 300_000
 
 
 async def read(client: LLMClient) -> Completion:
-    stream = client.start(ASKED)
+    stream = client.start(CompletionRequest(ASKED))
     async for _ in stream:
         pass
     return stream.completion
@@ -42,7 +42,7 @@ async def drip(server: ModelServer, writer: asyncio.StreamWriter) -> None:
 async def test_a_reply_that_drips_for_ever_is_ended(client_of: Make) -> None:
     """It is never silent for long, so only the time of the whole can end it; what came stays known."""
     async with ModelServer([raw_answer(head(), then=drip)]) as server:
-        stream = client_of(server, reply_timeout_s=2.0).start(ASKED)
+        stream = client_of(server, reply_timeout_s=2.0).start(CompletionRequest(ASKED))
         with pytest.raises(ModelError, match=r"took longer than 2 s for one reply: raise `reply_timeout_s`") as ended:
             async for _ in stream:
                 pass
@@ -63,7 +63,7 @@ async def test_a_whole_answer_that_never_ends_is_ended(client_of: Make) -> None:
 
     async with ModelServer([raw_answer(head(kind="application/json"), then=blanks)]) as server:
         with pytest.raises(ModelError, match="for one reply"):
-            await client_of(server, reply_timeout_s=0.3).complete(ASKED)
+            await client_of(server, reply_timeout_s=0.3).complete(CompletionRequest(ASKED))
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ async def test_names_an_endpoint_gives_are_short(client_of: Make, streams: bool)
         answer = raw_answer(head(kind="application/json") + body)
     async with ModelServer([answer]) as server:
         client = client_of(server)
-        found = await read(client) if streams else await client.complete(ASKED)
+        found = await read(client) if streams else await client.complete(CompletionRequest(ASKED))
 
     assert found.text == "hi"
     assert found.provider == LONG[: sse.MAX_PROVIDER_CHARS]
@@ -114,7 +114,7 @@ async def test_tool_calls_are_few_and_short(client_of: Make) -> None:
     async with ModelServer([raw_answer(head(), *lines, event(finish="tool_calls"), DONE)]) as server:
         found = await read(client_of(server))
 
-    assert len(found.tool_calls) == MAX_CALLS
+    assert len(found.tool_calls) == MAX_TOOL_CALLS
     assert {len(call.id) for call in found.tool_calls} == {MAX_ID_CHARS}
     assert {len(call.name) for call in found.tool_calls} == {MAX_NAME_CHARS}
     assert {len(call.arguments) for call in found.tool_calls} == {MAX_ARGUMENT_CHARS}
@@ -123,7 +123,7 @@ async def test_tool_calls_are_few_and_short(client_of: Make) -> None:
 async def test_a_text_longer_than_a_reply_is_cut_or_refused(client_of: Make) -> None:
     """Whole answers are cut; a stream is ended."""
     async with ModelServer([whole_answer(LONG)]) as server:
-        assert len((await client_of(server).complete(ASKED)).text) == sse.MAX_REPLY_CHARS
+        assert len((await client_of(server).complete(CompletionRequest(ASKED))).text) == sse.MAX_REPLY_CHARS
     async with ModelServer([raw_answer(head(), event(LONG))]) as server:
         with pytest.raises(ModelError, match="did not stop"):
             await read(client_of(server))
@@ -149,13 +149,13 @@ async def test_an_endless_error_is_one_short_sentence(client_of: Make, status: i
     started = raw_answer(head(status, "application/json"), b'{"error": {"message": "', then=endless)
     async with ModelServer([started]) as server:
         with pytest.raises(ModelError) as told:
-            await client_of(server).complete(ASKED)
+            await client_of(server).complete(CompletionRequest(ASKED))
     assert len(str(told.value)) < 400
 
     body = json.dumps({"error": {"message": "no " * 5000}}).encode()
     async with ModelServer([raw_answer(head(status, "application/json") + body)]) as server:
         with pytest.raises(ModelError) as told:
-            await client_of(server).complete(ASKED)
+            await client_of(server).complete(CompletionRequest(ASKED))
     assert len(str(told.value)) < 250 + MAX_DETAIL_CHARS
 
 

@@ -17,7 +17,7 @@ from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutErr
 from familiar_connect.llm.call_clock import CallLimits
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.retry import RetryPolicy
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import CompletionRequest, Message
 from familiar_connect.support.simulated_time import SimulatedLoop, run_simulated
 from familiar_connect.support.web_origin import is_own_network
 from tests.fakes.model_server import (
@@ -57,7 +57,7 @@ async def client_of(base_url: str, *, is_main: bool = True, **limits: Any) -> As
 
 
 async def say(client: LLMClient) -> str:
-    return "".join([piece async for piece in client.start(ASKED)])
+    return "".join([piece async for piece in client.start(CompletionRequest(ASKED))])
 
 
 def simulated(story: Story) -> Callable[[], None]:
@@ -144,7 +144,7 @@ async def test_a_server_that_comes_up_is_waited_for(loop: SimulatedLoop) -> None
         replying = asyncio.create_task(say(it))
         await asyncio.sleep(20)
         assert it.waiting_for is not None
-        assert "nobody listens there yet" in it.waiting_for
+        assert "nothing answers there yet" in it.waiting_for
         async with ModelServer([stream_answer("up")], port=port):
             assert await replying == "up"
 

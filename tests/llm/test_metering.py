@@ -12,7 +12,7 @@ from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.retry import RetryPolicy
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Capabilities, Message, Usage
+from familiar_connect.llm.types import Capabilities, CompletionRequest, Message, Usage
 from tests.fakes.model_server import ModelServer, error_answer, stream_answer, whole_answer
 
 ASKED = [Message("user", "x" * 40)]
@@ -60,7 +60,7 @@ async def test_an_answer_in_one_and_one_in_pieces_are_counted_as_the_endpoint_sa
         await slots.model("main_prose").chat(ASKED)
         model = slots.get("main_prose")
         assert model is not None
-        stream = open_stream(model, ASKED)
+        stream = open_stream(model, CompletionRequest(ASKED))
         pieces = [piece async for piece in stream]
         await client.close()
 
@@ -96,7 +96,7 @@ async def test_a_stream_that_is_broken_off_is_counted_as_far_as_it_went() -> Non
     meter = RecordingMeter()
     model = ModelSlots({"main_prose": ScriptedModel(["one two three four"])}, meter).get("main_prose")
     assert model is not None
-    stream = open_stream(model, ASKED)
+    stream = open_stream(model, CompletionRequest(ASKED))
     async for _ in stream:
         break
     await stream.aclose()
@@ -113,7 +113,7 @@ async def test_no_call_is_made_once_the_meter_says_no() -> None:
     with pytest.raises(SpendingLimitError):
         await slots.model("main_prose").chat(ASKED)
     with pytest.raises(SpendingLimitError):
-        _ = [piece async for piece in open_stream(model, ASKED)]
+        _ = [piece async for piece in open_stream(model, CompletionRequest(ASKED))]
 
     assert asked.calls == []
 

@@ -14,7 +14,7 @@ from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
 from familiar_connect.llm.openai_compatible import OPENROUTER_BASE_URL, LLMClient
 from familiar_connect.llm.protocols import ChatModel, CompletionStream
 from familiar_connect.llm.sse import MAX_REPLY_CHARS
-from familiar_connect.llm.types import Completion, Message, Usage
+from familiar_connect.llm.types import Completion, CompletionRequest, Message, Usage
 from tests.fakes.model_server import (
     DONE,
     ModelServer,
@@ -75,7 +75,7 @@ class TestOutgoing:
     async def test_a_stream_asks_for_usage_stop_and_length(self, client_of: Make) -> None:
         """Stop strings and the longest answer reach the server, and usage is asked for."""
         async with ModelServer([stream_answer("hi")]) as server:
-            await read(client_of(server).start(ASKED, stop=("\n",), max_tokens=7))
+            await read(client_of(server).start(CompletionRequest(ASKED, stop=("\n",), max_tokens=7)))
 
             asked = server.requests[0]
             assert asked.path == "/v1/chat/completions"
@@ -106,7 +106,7 @@ class TestAnswers:
             client = client_of(server)
 
             assert (await client.chat(ASKED)).content == ""
-            assert await read(client.start(ASKED)) == ""
+            assert await read(client.start(CompletionRequest(ASKED))) == ""
 
     @pytest.mark.parametrize("answer", [{}, {"choices": []}, {"choices": None}, {"choices": [None]}])
     async def test_no_choices_is_a_value_error_that_says_so(self, client_of: Make, answer: Any) -> None:
@@ -121,7 +121,7 @@ class TestAnswers:
         """Text, usage with cached tokens, provider, finish and times are there at the end."""
         usage = {"prompt_tokens": 50, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 40}}
         async with ModelServer([stream_answer("Hel", "lo", usage=usage, provider="Acme")]) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             text = [piece async for piece in stream]
 
         done = stream.completion
@@ -139,26 +139,26 @@ class TestAnswers:
     async def test_an_endpoint_that_cannot_stream_answers_whole(self, client_of: Make) -> None:
         """A JSON answer to a streaming call is one piece."""
         async with ModelServer([whole_answer("all at once")]) as server:
-            assert await read(client_of(server).start(ASKED)) == "all at once"
+            assert await read(client_of(server).start(CompletionRequest(ASKED))) == "all at once"
 
     async def test_line_ends_comments_and_split_characters_do_not_matter(self, client_of: Make) -> None:
         """CRLF, keep-alive comments and a character cut in the middle read like any other stream."""
         body = b": waiting\r\n\r\n" + event("fl🔥me").replace(b"\n", b"\r\n") + event("é", finish="stop") + DONE
         async with ModelServer([raw_answer(head(), *(body[at : at + 1] for at in range(len(body))))]) as server:
-            assert await read(client_of(server).start(ASKED)) == "fl🔥meé"
+            assert await read(client_of(server).start(CompletionRequest(ASKED))) == "fl🔥meé"
 
     async def test_a_little_garbage_is_passed_over(self, client_of: Make) -> None:
         """A few lines that make no sense cost nothing."""
         async with ModelServer(
             [raw_answer(head(), b"what?\ndata: {broken\n\n", event("fine", finish="stop"), DONE)]
         ) as server:
-            assert await read(client_of(server).start(ASKED)) == "fine"
+            assert await read(client_of(server).start(CompletionRequest(ASKED))) == "fine"
 
     async def test_nothing_but_garbage_is_an_error(self, client_of: Make) -> None:
         """An address that serves something else is named."""
         async with ModelServer([raw_answer(head(), b"<html>\n" * 100)]) as server:
             with pytest.raises(ModelError, match="no chat completion"):
-                await read(client_of(server).start(ASKED))
+                await read(client_of(server).start(CompletionRequest(ASKED)))
 
     async def test_a_character_split_over_two_events_comes_whole(self, client_of: Make) -> None:
         """Its halves, written as escapes, are joined; one that stays alone is marked."""
@@ -166,7 +166,7 @@ class TestAnswers:
             b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00 ok\\ud83d")
         ]
         async with ModelServer([raw_answer(head(), *halves, event(finish="stop"), DONE)]) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             text = await read(stream)
 
         assert (text, stream.completion.text) == ("😀 ok\ufffd",) * 2
@@ -192,13 +192,13 @@ class TestAnswers:
         """A line has an end, or the call has."""
         async with ModelServer([raw_answer(head(), b"data: ", *([b"x" * 65536] * 17))]) as server:
             with pytest.raises(ModelError, match="1 MiB"):
-                await read(client_of(server).start(ASKED))
+                await read(client_of(server).start(CompletionRequest(ASKED)))
 
     async def test_a_reply_without_end_is_cut(self, client_of: Make) -> None:
         """A model that does not stop is stopped."""
         piece = event("x" * 50_000)
         async with ModelServer([raw_answer(head(), *([piece] * 6))]) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             with pytest.raises(ModelError, match="did not stop"):
                 await read(stream)
 
@@ -208,7 +208,7 @@ class TestAnswers:
         """What was said before stays in the completion."""
         error = b'data: {"error": {"message": "overloaded", "code": 400}}\n\n'
         async with ModelServer([raw_answer(head(), event("Well, "), error)]) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             with pytest.raises(ModelError, match="overloaded"):
                 await read(stream)
 
@@ -221,7 +221,7 @@ class TestAnswers:
             client = client_of(server)
             client.on_completion = heard.append
             await client.chat(ASKED)
-            await read(client.start(ASKED))
+            await read(client.start(CompletionRequest(ASKED)))
 
         assert [completion.text for completion in heard] == ["one", "two"]
 
@@ -230,7 +230,7 @@ class TestTroubleOnTheWay:
     async def test_a_stalled_stream_ends_with_a_retryable_error(self, client_of: Make) -> None:
         """Silence after a piece has an end."""
         async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
-            stream = client_of(server, timeout_s=0.1).start(ASKED)
+            stream = client_of(server, timeout_s=0.1).start(CompletionRequest(ASKED))
             with pytest.raises(ModelError, match="silent") as caught:
                 await read(stream)
 
@@ -249,7 +249,7 @@ class TestTroubleOnTheWay:
 
         async with ModelServer([raw_answer(head(), then=hum)]) as server:
             with pytest.raises(ModelError, match="silent"):
-                await read(client_of(server, timeout_s=0.1).start(ASKED))
+                await read(client_of(server, timeout_s=0.1).start(CompletionRequest(ASKED)))
 
     async def test_a_cut_stream_is_never_started_over(self, client_of: Make) -> None:
         """After the first piece an error is an error."""
@@ -258,7 +258,7 @@ class TestTroubleOnTheWay:
             stream_answer("twice"),
         ]
         async with ModelServer(answers) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             with pytest.raises(ModelError) as caught:
                 await read(stream)
 
@@ -268,12 +268,12 @@ class TestTroubleOnTheWay:
         """Without an end mark half a reply does not pass for a whole one."""
         async with ModelServer([raw_answer(head(), event("Once upon"))]) as server:
             with pytest.raises(ModelError, match="before it was finished"):
-                await read(client_of(server).start(ASKED))
+                await read(client_of(server).start(CompletionRequest(ASKED)))
 
     async def test_closing_a_stream_hangs_up(self, client_of: Make) -> None:
         """A reply nobody wants any more is not paid for."""
         async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
-            stream = client_of(server).start(ASKED)
+            stream = client_of(server).start(CompletionRequest(ASKED))
             async for _ in stream:
                 break
             await stream.aclose()
@@ -283,7 +283,7 @@ class TestTroubleOnTheWay:
     async def test_cancelling_the_reader_hangs_up(self, client_of: Make) -> None:
         """An interrupted turn frees the server and its place."""
         async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
-            reading = asyncio.create_task(read(client_of(server).start(ASKED)))
+            reading = asyncio.create_task(read(client_of(server).start(CompletionRequest(ASKED))))
             await server.arrived.wait()
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -380,7 +380,7 @@ class TestOverriding:
                 return Message("assistant", messages[-1].content)
 
         parrot = Parrot(api_key=None, model="parrot")
-        stream = parrot.start(ASKED)
+        stream = parrot.start(CompletionRequest(ASKED))
 
         assert [piece async for piece in parrot.stream(ASKED)] == ["Hello there, little flame!"]
         assert await read(stream) == "Hello there, little flame!"
@@ -406,7 +406,7 @@ def test_one_client_serves_loop_after_loop() -> None:
         async with ModelServer([stream_answer("again")]) as server:
             client.base_url = server.base_url
             try:
-                return await read(client.start(ASKED))
+                return await read(client.start(CompletionRequest(ASKED)))
             finally:
                 await client.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from familiar_connect.config.llm import LLMSlotConfig
-from familiar_connect.llm.profiles import capabilities_for
+from familiar_connect.llm.profiles import capabilities_for, local_file_capabilities
 from familiar_connect.llm.types import Capabilities
 
 
@@ -60,3 +60,28 @@ def test_ollama_is_taken_at_its_own_window() -> None:
 
     assert capabilities_for("qwen3:8b", url).window == 4096
     assert capabilities_for("qwen3:8b", url, LLMSlotConfig("qwen3:8b", context_window=16384)).window == 16384
+
+
+@pytest.mark.parametrize(
+    ("model", "is_small"),
+    [
+        ("llama3.2:1b", True),
+        ("qwen/qwen2.5-0.5b-instruct", True),
+        ("smollm2:360m", True),
+        ("acme/unheard-of-3b", True),
+        ("qwen3:8b", False),
+        ("qwen3-30b-a3b", False),
+        ("meta-llama/llama-3.3-70b-instruct", False),
+        ("gpt-4o", False),
+    ],
+)
+def test_a_model_that_says_how_small_it_is_has_its_replies_compared(model: str, is_small: bool) -> None:
+    """On whatever server it runs: so small a model falls into its own last replies."""
+    assert capabilities_for(model, "http://localhost:8080/v1").repeats_itself is is_small
+
+
+def test_a_small_model_file_has_its_replies_compared_too() -> None:
+    """Its size tells, whatever the file is called."""
+    sizes = (400_000_000, 5_000_000_000)
+
+    assert [local_file_capabilities("main_prose", 4096, size).repeats_itself for size in sizes] == [True, False]

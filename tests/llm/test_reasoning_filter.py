@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from familiar_connect.llm.reasoning_filter import ReasoningFilter, may_start_in_thought, without_reasoning
+from familiar_connect.llm.read_answer import ReasoningFilter, may_start_in_thought, without_reasoning
 
 SECRET = "SECRET"
 HARMONY = (

@@ -10,8 +10,14 @@ from collections.abc import Callable
 import pytest
 
 from familiar_connect.llm.openai_compatible import LLMClient
-from familiar_connect.llm.request_limit import RequestSemaphore, get_request_semaphore, request_semaphore
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.request_limit import (
+    ANYWHERE,
+    RequestPlace,
+    RequestSemaphore,
+    get_request_semaphore,
+    request_semaphore,
+)
+from familiar_connect.llm.types import CompletionRequest, Message
 from tests.fakes.model_server import ModelServer, answer_after, event, head, raw_answer, stall, whole_answer
 
 Make = Callable[..., LLMClient]
@@ -26,13 +32,13 @@ async def settle() -> None:
 class Visitor:
     """Someone inside, or on the way in, until told to go."""
 
-    def __init__(self, gate: RequestSemaphore, *, main: bool) -> None:
+    def __init__(self, gate: RequestSemaphore, *, main: bool, place: RequestPlace = ANYWHERE) -> None:
         self.inside = False
         self._go = asyncio.Event()
-        self.task = asyncio.create_task(self._visit(gate, main))
+        self.task = asyncio.create_task(self._visit(gate, main, place))
 
-    async def _visit(self, gate: RequestSemaphore, main: bool) -> None:
-        async with gate.reserve(main=main):
+    async def _visit(self, gate: RequestSemaphore, main: bool, place: RequestPlace) -> None:
+        async with gate.reserve(main=main, place=place):
             self.inside = True
             await self._go.wait()
         self.inside = False
@@ -91,6 +97,39 @@ async def test_a_waiting_reply_goes_before_waiting_side_calls() -> None:
     assert (side.inside, main.inside) == (False, True)
     await main.leave()
     await side.leave()
+
+
+async def test_replies_have_as_many_places_as_their_slot_says_at_each_endpoint() -> None:
+    """More than the process has for side calls; another endpoint has its own."""
+    gate = RequestSemaphore(4)
+    here = RequestPlace(endpoint="https://here.test", slot="main_prose", at_once=6)
+    there = RequestPlace(endpoint="https://there.test", slot="main_prose", at_once=1)
+    replies = [Visitor(gate, main=True, place=here) for _ in range(7)]
+    others = [Visitor(gate, main=True, place=there) for _ in range(2)]
+    await settle()
+
+    assert [each.inside for each in replies] == [True] * 6 + [False]
+    assert [each.inside for each in others] == [True, False]
+    for visitor in [*replies, *others]:
+        await visitor.leave()
+
+
+async def test_no_side_call_begins_where_a_reply_waits() -> None:
+    """At another endpoint it does; once the reply is asked, side calls go on beside it."""
+    gate = RequestSemaphore(4)
+    reply_place = RequestPlace(endpoint="https://here.test", slot="main_prose", at_once=1)
+    first, second = (Visitor(gate, main=True, place=reply_place) for _ in range(2))
+    await settle()
+    side = Visitor(gate, main=False, place=RequestPlace(endpoint="https://here.test", slot="mood_eval"))
+    elsewhere = Visitor(gate, main=False, place=RequestPlace(endpoint="https://there.test", slot="mood_eval"))
+    await settle()
+    assert (second.inside, side.inside, elsewhere.inside) == (False, False, True)
+    await first.leave()
+    await settle()
+
+    assert (second.inside, side.inside) == (True, True)
+    for visitor in (second, side, elsewhere):
+        await visitor.leave()
 
 
 async def test_one_place_serves_side_calls_too() -> None:
@@ -188,7 +227,7 @@ async def test_side_clients_never_fill_the_gate(client_of: Make) -> None:
 async def test_a_stream_holds_its_place_until_it_ends(client_of: Make) -> None:
     """The place is free when the stream is closed, not before."""
     async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
-        stream = client_of(server).start([Message("user", "x")])
+        stream = client_of(server).start(CompletionRequest([Message("user", "x")]))
         async for _ in stream:
             during = request_semaphore().running
             break

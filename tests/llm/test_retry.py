@@ -24,7 +24,7 @@ from familiar_connect.llm.retry import (
     read_retry_after,
     safe_detail,
 )
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import CompletionRequest, Message
 from tests.fakes.model_server import (
     Answer,
     ModelServer,
@@ -69,7 +69,7 @@ async def test_a_stream_is_tried_again_before_its_first_piece(client_of: Make) -
     async with ModelServer(
         [error_answer(500), raw_answer(head(), then=reset_connection), stream_answer("hi")]
     ) as server:
-        stream = client_of(server).start(ASKED)
+        stream = client_of(server).start(CompletionRequest(ASKED))
         text = [piece async for piece in stream]
 
     assert (text, stream.completion.attempts) == (["hi"], 3)

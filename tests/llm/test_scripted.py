@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.scripted import ScriptedModel, ScriptExhausted, words_of
-from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.llm.types import Capabilities, CompletionRequest, Message
 
 ASKED = [Message("user", "hi")]
 
@@ -30,7 +30,7 @@ async def test_answers_come_in_order_and_calls_are_kept() -> None:
 
 async def test_it_streams_word_by_word() -> None:
     """The pieces join to the answer."""
-    stream = ScriptedModel(["the kettle sings"]).start(ASKED)
+    stream = ScriptedModel(["the kettle sings"]).start(CompletionRequest(ASKED))
 
     assert [piece async for piece in stream] == ["the", " kettle", " sings"]
     assert (stream.completion.text, stream.completion.finish_reason) == ("the kettle sings", "stop")
@@ -53,7 +53,7 @@ async def test_it_heeds_stop_strings() -> None:
     """As a real model would, and notes what it was given."""
     model = ScriptedModel(["Hello\nSam: hi"])
 
-    assert [p async for p in model.start(ASKED, stop=("\nSam:",), max_tokens=9)] == ["Hello"]
+    assert [p async for p in model.start(CompletionRequest(ASKED, stop=("\nSam:",), max_tokens=9))] == ["Hello"]
     assert model.limits == [(("\nSam:",), 9)]
 
 

@@ -14,7 +14,7 @@ from familiar_connect.config.llm import LLM_SLOT_NAMES, LLMSlotConfig
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError
 from familiar_connect.llm.embedded.client import EmbeddedModel
-from familiar_connect.llm.embedded.servers import EmbeddedServers
+from familiar_connect.llm.embedded.server import EmbeddedServers
 from familiar_connect.llm.openai_compatible import OPENROUTER_BASE_URL, LLMClient
 from familiar_connect.llm.slots import create_llm_clients
 
@@ -131,6 +131,15 @@ def test_fallbacks_become_clients_of_the_same_address() -> None:
     assert main.fallbacks[0].api_key == "sk"
     assert all(client.is_main for client in main.fallbacks)
     assert isinstance(main.fallbacks[1], EmbeddedModel)
+
+
+def test_a_fallback_does_not_inherit_sight_and_tools() -> None:
+    """What is set is said of the slot's own model; of another one its name and its server tell."""
+    slot = LLMSlotConfig("a/b", fallbacks=("c/d", "gpt-4o"), vision=True, tools=True)
+    main = create_llm_clients("sk", config_of(slot), secrets=nothing)["main_prose"]
+    abilities = [(client.capabilities.vision, client.capabilities.tools) for client in (main, *main.fallbacks)]
+
+    assert abilities == [(True, True), (False, False), (True, True)]
 
 
 def test_a_slots_limits_reach_its_client() -> None:

@@ -12,7 +12,7 @@ from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import CompletionRequest, Message
 
 ASKED = [Message("user", "hi")]
 
@@ -58,7 +58,7 @@ def mocked() -> Any:
 )
 async def test_whatever_a_model_can_do_is_used(model: Any, text: str) -> None:
     """The richest of start, stream and chat that it has answers, and the completion has the text."""
-    stream = open_stream(model, ASKED)
+    stream = open_stream(model, CompletionRequest(ASKED))
     pieces = [piece async for piece in stream]
 
     assert "".join(pieces) == text == stream.completion.text
@@ -72,12 +72,12 @@ async def test_an_empty_answer_is_no_piece() -> None:
         async def chat(self, messages: list[Message]) -> Message:
             return Message("assistant", "")
 
-    assert [piece async for piece in open_stream(cast("ChatModel", Silent()), ASKED)] == []
+    assert [piece async for piece in open_stream(cast("ChatModel", Silent()), CompletionRequest(ASKED))] == []
 
 
 async def test_a_stream_never_read_can_be_closed() -> None:
     """Opening alone asks nobody."""
     model = ScriptedModel(["unused"])
-    await open_stream(model, ASKED).aclose()
+    await open_stream(model, CompletionRequest(ASKED)).aclose()
 
     assert model.calls == []

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.scripted import ScriptedModel, ToolCallReply
+from familiar_connect.llm.sse import MAX_ARGUMENT_CHARS, MAX_TOOL_CALLS, ToolCallReader
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.tool_calls import MAX_ARGUMENT_CHARS, MAX_CALLS, ToolCallReader
-from familiar_connect.llm.types import ImagePart, Message, ToolCall, ToolSpec, VideoPart
+from familiar_connect.llm.types import CompletionRequest, ImagePart, Message, ToolCall, ToolSpec, VideoPart
 from tests.fakes.model_server import DONE, ModelServer, event, head, json_answer, raw_answer, stream_answer
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -57,9 +57,9 @@ def test_a_server_without_indexes_begins_a_call_with_its_name() -> None:
 
 def test_calls_and_arguments_are_bounded() -> None:
     """However much a server sends."""
-    many = read(*(piece(at, f"id{at}", "look", "x" * (MAX_ARGUMENT_CHARS + 9)) for at in range(MAX_CALLS + 9)))
+    many = read(*(piece(at, f"id{at}", "look", "x" * (MAX_ARGUMENT_CHARS + 9)) for at in range(MAX_TOOL_CALLS + 9)))
 
-    assert (len(many), max(len(arguments) for _, _, arguments in many)) == (MAX_CALLS, MAX_ARGUMENT_CHARS)
+    assert (len(many), max(len(arguments) for _, _, arguments in many)) == (MAX_TOOL_CALLS, MAX_ARGUMENT_CHARS)
 
 
 JSON = st.recursive(
@@ -120,7 +120,7 @@ async def test_a_stream_tells_what_the_model_wants_done(client_of: Callable[...,
         DONE,
     )
     async with ModelServer([answer]) as server:
-        stream = open_stream(client_of(server), [Message("user", "hi")], tools=[LOOK])
+        stream = open_stream(client_of(server), CompletionRequest([Message("user", "hi")], tools=[LOOK]))
         pieces = [text async for text in stream]
 
         assert pieces == ["Let me see."]
@@ -135,7 +135,9 @@ async def test_an_endpoint_that_answers_whole_tells_it_too(client_of: Callable[.
     calls = [{"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     async with ModelServer([json_answer({"choices": [{"message": message, "finish_reason": "tool_calls"}]})]) as server:
-        stream = open_stream(client_of(server), [Message("user", "hi")], tools=[LOOK], may_call=False)
+        stream = open_stream(
+            client_of(server), CompletionRequest([Message("user", "hi")], tools=[LOOK], may_call=False)
+        )
 
         assert [text async for text in stream] == []
         assert stream.completion.tool_calls == (ToolCall("a", "look"),)
@@ -145,7 +147,7 @@ async def test_an_endpoint_that_answers_whole_tells_it_too(client_of: Callable[.
 async def test_without_tools_nothing_is_said_of_them(client_of: Callable[..., LLMClient]) -> None:
     """Endpoints that know none stay content."""
     async with ModelServer([stream_answer("hi")]) as server:
-        stream = open_stream(client_of(server), [Message("user", "hi")])
+        stream = open_stream(client_of(server), CompletionRequest([Message("user", "hi")]))
 
         assert [text async for text in stream] == ["hi"]
         assert not {"tools", "tool_choice"} & server.requests[0].payload.keys()
@@ -155,7 +157,7 @@ async def test_without_tools_nothing_is_said_of_them(client_of: Callable[..., LL
 async def test_a_script_may_call_tools(arguments: Any) -> None:
     """After words or none."""
     model = ScriptedModel([ToolCallReply((("look", arguments),), "Hm.")])
-    stream = model.start([Message("user", "hi")], tools=[LOOK])
+    stream = model.start(CompletionRequest([Message("user", "hi")], tools=[LOOK]))
 
     assert [text async for text in stream] == ["Hm."]
     assert [(call.name, json.loads(call.arguments)) for call in stream.completion.tool_calls] == [

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory.archives import archive_path, archives_of, is_archive, original_path
-from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.archives import archive_path, is_archive, original_path
 
 
 def test_an_archive_stands_beside_its_file() -> None:
@@ -17,16 +14,6 @@ def test_an_archive_stands_beside_its_file() -> None:
     assert archive_path("people/discord-1.md", 2) == "people/discord-1.archive-2.md"
     assert not is_archive("topics/archive.md")
     assert not is_archive("topics/my-archive.md")
-
-
-def test_archives_are_found_in_their_order(tmp_path: Path) -> None:
-    """As many as there are."""
-    store = MemoryStore(tmp_path)
-    for number in (1, 2):
-        store.write_file(archive_path("topics/ska.md", number), "x")
-
-    assert archives_of(store, "topics/ska.md") == ["topics/ska.archive.md", "topics/ska.archive-2.md"]
-    assert archives_of(store, "topics/jazz.md") == []
 
 
 @given(st.from_regex(r"(people|topics)/[a-z0-9-]{1,20}", fullmatch=True), st.integers(1, 9_999))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import zlib
 from contextlib import closing
 from dataclasses import replace
@@ -17,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory import audit as audit_module
 from familiar_connect.memory.audit import AuditLog, hash_of
 from familiar_connect.memory.audit_lines import (
     active_changes,
@@ -31,6 +27,7 @@ from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryS
 from familiar_connect.memory.types import AuditEntry
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.support.clock import ManualClock
+from tests.fakes.program import run_program
 
 
 def make_store(tmp_path: Path) -> tuple[MemoryStore, AuditLog]:
@@ -352,18 +349,12 @@ print(calls)
 
 def test_killed_at_any_step_nothing_is_lost(tmp_path: Path) -> None:
     """The file is the old or the new one, the old text can be had back, and the log agrees once reconciled."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(audit_module.__file__).parents[2])}
     seen = set()
     for step in range(1, 100):
         home = tmp_path / str(step)
         (home / "memory" / "people").mkdir(parents=True)
         (home / "memory" / "people" / "x.md").write_text("by hand")
-        run = subprocess.run(
-            [sys.executable, "-c", KILLED_WRITE, str(home), str(step)],
-            env=environment,
-            capture_output=True,
-            timeout=400,
-        )
+        run = run_program(tmp_path, str(home), str(step), code=KILLED_WRITE)
         store = MemoryStore(home / "memory", audit_dir=home / "audit")
         assert store.audit is not None
         store.audit.reconcile(store)

@@ -115,9 +115,9 @@ async def test_a_turn_never_waits_for_a_pass(office: Office) -> None:
     office.desk.gate = asyncio.Event()
     scheduler = office.scheduler(turn_threshold=1)
     office.hear()
-    await asyncio.wait_for(timeout=1, fut=scheduler.notify_turn())
+    await asyncio.wait_for(timeout=60, fut=scheduler.notify_turn())
     await office.desk.until(1)
-    await asyncio.wait_for(timeout=1, fut=scheduler.notify_turn())
+    await asyncio.wait_for(timeout=60, fut=scheduler.notify_turn())
     office.desk.gate.set()
     await office.settle()
 

@@ -177,7 +177,7 @@ def test_erasing_somebody_from_the_history_takes_the_notes_along(tmp_path: Path)
     kept.say("my secret is seventeen", by=BO)
 
     kept.history.erase_author(familiar_id="wren", author=BO)
-    kept.history.compact()
+    kept.history.database.compact()
 
     assert kept.history.database.read("SELECT * FROM short_term_notes") == []
     kept.history.close()

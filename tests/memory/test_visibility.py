@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.audience import OWNER, Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import OWNER, STRICT, DisclosurePolicy, Readers, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.disclosure import STRICT, DisclosurePolicy
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.visibility import audience_of_turn, server_path

@@ -7,17 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
-from familiar_connect.disclosure import may_tell_all
+from familiar_connect.audience import (
+    EVERYONE,
+    OWNER,
+    Audience,
+    Readers,
+    between,
+    hidden_channel,
+    may_tell_all,
+    whole_server,
+)
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.file_audience import with_audience
 from familiar_connect.memory.part_audiences import TOOL_SOURCE, PartAudiences
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.withdrawal.withdraw_turns import TurnWithdrawal
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, PartSource
+from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.tools.types import SOURCE
 from tests.fakes.writer_setup import ALICE, BOB, FAMILIAR, WriterSetup
 
@@ -246,3 +255,19 @@ def test_without_a_history_only_the_files_speak(tmp_path: Path) -> None:
     history.close()
 
     assert VisibleMemory(PartAudiences(table.memory), hears(IN_SERVER)).glob("*.md") == []
+
+
+def test_a_large_file_is_read_to_its_cap_without_a_line_in_the_log(
+    table: WriterSetup, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever searches is told so by the search; one that is no text stays a warning."""
+    lore = table.memory.root / "lore"
+    lore.mkdir(parents=True)
+    (lore / "big.md").write_text("The zebra.\n" + "words\n" * 60_000, "utf-8")
+    (lore / "torn.md").write_bytes(b"The quagga.\xff\n")
+
+    seen = visible(table, AT_HOME)
+
+    assert "The zebra." in seen.look("lore/big.md").text
+    assert "The quagga." in seen.look("lore/torn.md").text
+    assert [record.__dict__["path"] for record in caplog.records] == ["lore/torn.md"]

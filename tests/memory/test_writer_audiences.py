@@ -74,7 +74,7 @@ async def test_each_audience_has_its_watermark_and_the_whole_follows(table: Writ
     writer = table.scripted_writer(writer_answer("s"), writer_answer("s"))
 
     first = await writer.run()
-    marks = [table.history.get_audience_watermark(familiar_id=FAMILIAR, audience=each) for each in (SERVER, ALICES_DM)]
+    marks = [table.history.watermarks.get_for(familiar_id=FAMILIAR, audience=each) for each in (SERVER, ALICES_DM)]
     assert (first.turns_summarized, first.watermark_id, marks) == (2, open_ids[-1], [open_ids[-1], 0])
     assert table.watermark == secret - 1
     assert [turn.id for turn in table.history.turns_since_watermark(familiar_id=FAMILIAR)] == [secret]
@@ -96,11 +96,11 @@ def test_every_turn_is_written_once_whatever_the_order(
             familiar_id=FAMILIAR, channel_id=1, role="user", content=str(number), author=ALICE, audience=audience
         )
     done: list[int] = []
-    while batch := history.next_turns_to_write(familiar_id=FAMILIAR, limit=at_once):
+    while batch := history.watermarks.next_unwritten(familiar_id=FAMILIAR, limit=at_once):
         assert len({turn.audience for turn in batch}) == 1
         done += [turn.id for turn in batch]
         ends = (batch[0].id, batch[-1].id)
-        history.put_audience_watermark(familiar_id=FAMILIAR, audience=batch[0].audience, turn_range=ends)
+        history.watermarks.put_for(familiar_id=FAMILIAR, audience=batch[0].audience, turn_range=ends)
         mark = history.get_writer_watermark(familiar_id=FAMILIAR)
         assert mark is not None
         assert set(range(1, mark.last_written_id + 1)) <= set(done)

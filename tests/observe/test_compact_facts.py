@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.observe.compact_facts import (
+from familiar_connect.observe.trace import (
     COLUMNS,
     DICTIONARY,
     FORM,

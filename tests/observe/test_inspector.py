@@ -11,7 +11,7 @@ import pytest
 from familiar_connect.llm.types import Message
 from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
-from familiar_connect.observe.prompt_prefix import measure_prefix
+from familiar_connect.observe.prompt_diff import measure_prefix
 from familiar_connect.observe.trace import StageSpan
 from familiar_connect.observe.turn_table import outline_turn, turn_table
 from familiar_connect.presets.types import ActivePreset, Preset, PresetNode

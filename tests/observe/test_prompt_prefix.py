@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.llm.types import ImagePart, Message
-from familiar_connect.observe.prompt_prefix import PrefixMeter, PrefixShare, common_length, measure_prefix
+from familiar_connect.observe.prompt_diff import PrefixMeter, PrefixShare, common_length, measure_prefix
 
 SYSTEM = Message("system", "s" * 393)  # with its role: a hundred tokens
 messages = st.lists(

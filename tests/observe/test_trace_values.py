@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.observe.trace import StageSpan
-from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
+from familiar_connect.observe.trace import StageSpan, count_or_zero, finite_number, only_mappings, provider_outcomes
 from tests.fakes.traces import a_trace
 
 

@@ -65,7 +65,7 @@ def test_a_model_that_counts_nothing_leaves_the_estimate_and_no_cut_is_listed_wh
 
     assert "150 tokens in the prompt (estimated): about 110 in the blocks, 40 around 10 messages" in page
     assert "Nothing was cut." in page
-    assert "it told no count of tokens" in page
+    assert "no token count reported" in page
     assert "0 prompt" not in page
     assert turn_table([a_trace(stages=(silent,))]).splitlines()[1].split()[-3:] == ["~110", "-", "0"]
 
@@ -81,9 +81,9 @@ def test_a_layer_without_a_budget_is_not_called_full() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"finish_reason": None}, "it told no count of tokens · stopped before its end"),
-        ({"finish_reason": None, "ended_by": "it chose to stay silent"}, "ended here, because it chose to stay silent"),
-        ({"finish_reason": "stop"}, "it told no count of tokens · ended by stop"),
+        ({"finish_reason": None}, "no token count reported · stopped before its end"),
+        ({"finish_reason": None, "ended_by": "it chose to stay silent"}, "stopped: it chose to stay silent"),
+        ({"finish_reason": "stop"}, "no token count reported · ended by stop"),
     ],
 )
 def test_a_turn_without_a_count_says_how_it_ended(facts: dict[str, object], words: str) -> None:

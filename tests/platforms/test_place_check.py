@@ -11,6 +11,7 @@ from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.place_check import METHODS, check_place_class
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.unsent_place import UnsentPlace
 from familiar_connect.commands.answer_place import AnswerPlace
 from familiar_connect.errors import DeliveryError, NotSupported, SetupError
 from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
@@ -39,6 +40,7 @@ OURS: tuple[type[Place], ...] = (
     RehearsalPlace,
     TerminalPlace,
     TwitchPlace,
+    UnsentPlace,
     BuiltInRehearsalPlace,
     VoicePlace,
     WebPlace,

@@ -13,7 +13,8 @@ from familiar_connect.context.protocols import Arranger
 from familiar_connect.context.types import ContextItem, ContextRequest, DroppedNote, ItemTag, Layer, Prompt
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import ImagePart, TextPart
-from familiar_connect.presets.arranger import NativeArranger, PresetArranger, make_random_choices
+from familiar_connect.presets.arranger import PresetArranger
+from familiar_connect.presets.macro_context import NativeArranger, make_random_choices
 from familiar_connect.presets.types import (
     ActivePreset,
     CardFields,

@@ -14,11 +14,11 @@ from familiar_connect.context.types import ContextItem, ContextRequest, Contribu
 from familiar_connect.presets.macro_context import (
     build_macro_context,
     chat_lines,
+    escape_braces,
     expand_all_macros,
     expand_authored,
     rng_for,
-    seal_braces,
-    unseal_braces,
+    unescape_braces,
 )
 from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity
 from tests.fakes.context import ADA, BO, a_dialogue, a_piece, a_request, said
@@ -152,13 +152,13 @@ def test_quoted_text_is_out_of_every_macros_sight() -> None:
     shown = expand_all_macros("{{lastMessage}} {user}", ctx)
 
     assert "{" not in shown
-    assert unseal_braces(shown) == "{{char}} {user} {{random::a::b}} Ada"
+    assert unescape_braces(shown) == "{{char}} {user} {{random::a::b}} Ada"
 
 
 @given(st.text(max_size=40).filter(lambda text: not any(char in text for char in "\ue000\ue001\ue002")))
 def test_a_seal_comes_off_without_a_trace(text: str) -> None:
     """Any text, but for letters nobody types."""
-    assert unseal_braces(seal_braces(text)) == text
+    assert unescape_braces(escape_braces(text)) == text
 
 
 def test_chances_are_those_of_the_turn() -> None:

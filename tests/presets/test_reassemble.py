@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.presets.reassemble import SAMPLES_END, PresetLayout, reassemble
-from familiar_connect.presets.resolve_nodes import ResolvedPreset
+from familiar_connect.presets.reassemble import SAMPLES_END, PresetLayout, ResolvedPreset, reassemble
 from familiar_connect.presets.types import PresetNode
+from tests.fakes.properties import at_least
 
 STRICT = Capabilities(strict_roles=True)
 NATIVE = [
@@ -401,7 +401,7 @@ natives = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=at_least(100))
 @given(nodes, natives)
 def test_nothing_native_is_ever_dropped_or_doubled(
     preset: list[PresetNode], kinds: list[tuple[ItemTag | None, Any, int | None, bool]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.resolve_nodes import ResolvedPreset, resolve_nodes
+from familiar_connect.presets.reassemble import ResolvedPreset, resolve_nodes
 from familiar_connect.presets.types import PresetNode
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import PresetError
@@ -59,6 +59,7 @@ def test_an_import_keeps_every_byte_and_puts_it_in_force(store: PresetStore, tmp
 
 
 @given(st.text(max_size=40), st.text(max_size=20))
+@example("", "0.json")
 def test_whatever_is_imported_comes_back(tmp_path_factory: pytest.TempPathFactory, text: str, name: str) -> None:
     """Under one plain file in the folder, whatever it is called."""
     folder = tmp_path_factory.mktemp("presets")

@@ -9,7 +9,7 @@ import pytest
 
 from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives, Turn, TurnFlags
-from familiar_connect.context.generation.capabilities import turn_capabilities
+from familiar_connect.context.generate import turn_capabilities
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.arranger import PresetArranger

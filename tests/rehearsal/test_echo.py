@@ -6,7 +6,7 @@ from pathlib import Path
 
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.writing.reply_parser import parse_reply
-from familiar_connect.rehearsal.echo import echo_answer, echo_memory
+from familiar_connect.rehearsal.models import echo_answer, echo_memory
 from tests.fakes.rehearsal import rehearse
 
 PROMPT = """\

@@ -180,7 +180,7 @@ def test_a_file_that_is_no_json_or_not_there_is_a_sentence(tmp_path: Path) -> No
     broken = tmp_path / "broken.json"
     broken.write_text("{", encoding="utf-8")
 
-    with pytest.raises(ConfigError, match=r"broken\.json: is no JSON"):
+    with pytest.raises(ConfigError, match=r"broken\.json: is not valid JSON"):
         read_rehearsal(broken)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_rehearsal(tmp_path / "none.json")

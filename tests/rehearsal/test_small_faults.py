@@ -92,7 +92,7 @@ def test_a_room_is_never_told_where_a_file_lies(tmp_path: Path, line: str) -> No
     )
 
     told = [notice.text for step in played.steps for notice in step.notices]
-    assert told == ["No reply: a settings file of mine is wrong. `familiar doctor` says more."]
+    assert told == ["No reply: one of my settings files is wrong. `familiar doctor` says more."]
     assert not any(str(tmp_path) in answer for step in played.steps for answer in step.answers)
 
 

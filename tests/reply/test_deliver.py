@@ -282,18 +282,21 @@ async def test_a_reply_that_insists_is_not_ended_before_its_first_piece() -> Non
     """After it, a newer message ends it as any other."""
     place, tracker = RecordingPlace(), TextDeliveryTracker(7)
     slept: list[float] = []
+    cuts_before: list[bool] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
         if not place.sent:
-            assert await tracker.cancel_and_wait() == []
+            cuts_before.append(tracker.may_be_cut_by("anybody"))
         else:
             await for_ever()
 
-    task = asyncio.create_task(deliver("One.\n\nTwo.", place, TYPED, tracker, sleep=sleep, insists=True))
+    task = asyncio.create_task(deliver("One.\n\nTwo.", place, TYPED, tracker, sleep=sleep, sends_first_piece=True))
     while not (place.sent and len(slept) > 1):  # noqa: ASYNC110 - it is the sleep that is faked
         await asyncio.sleep(0)
 
+    assert cuts_before == [False]
+    assert tracker.may_be_cut_by("anybody")
     assert await tracker.cancel_and_wait() == ["One."]
     assert task.cancelled()
     assert place.sent == ["One."]

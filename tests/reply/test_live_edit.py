@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import DeliveryError
-from familiar_connect.reply.deliver import TextDeliveryTracker
-from familiar_connect.reply.live_edit import deliver_with_edits
+from familiar_connect.reply.deliver import TextDeliveryTracker, deliver_with_edits
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.place import EditablePlace
 from tests.fakes.scripted_familiar import NOON

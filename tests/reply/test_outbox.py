@@ -29,6 +29,7 @@ from familiar_connect.identity import Author
 from familiar_connect.reply import outbox as outbox_module
 from familiar_connect.reply.deliver import TextDeliveryTracker, deliver
 from familiar_connect.reply.outbox import ReplyOutbox, find_posted
+from tests.fakes.properties import at_least
 
 WREN, CHANNEL, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
@@ -213,7 +214,7 @@ WORDS = st.lists(st.sampled_from(["Yes.", "No.", "Hm."]), min_size=1, max_size=3
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 @given(
     questions=st.lists(WORDS, min_size=1, max_size=3),
     deaths=st.lists(st.integers(1, 45), max_size=7),

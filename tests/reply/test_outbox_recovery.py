@@ -16,12 +16,12 @@ from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, Rep
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError, HistoryError
+from familiar_connect.history.message_metadata import alter_facts, alter_of
 from familiar_connect.history.outbox import OutboxPiece, PieceState
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.reply.outbox import ReplyOutbox, find_posted
-from familiar_connect.reply.own_turn import alter_facts, alter_of
 
 WREN, HERE, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
@@ -79,6 +79,18 @@ class FakePlace(Place):
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         self.asked_after.append(after)
         return [post for post in self.stand if int(post.message_id) > int(after)]
+
+
+@dataclass
+class PlaceWithoutMemory(FakePlace):
+    """One like Twitch's chat: nobody can look whether a message arrived."""
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return PlaceFeatures(limit=321, posts_answers=True)
+
+    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
+        return (await self.post_once(text, "", target=target)).message_id
 
 
 @dataclass
@@ -247,6 +259,15 @@ async def test_what_is_left_is_posted_as_an_answer_and_recorded_with_all_that_wa
     assert (turn.content, turn.mode, turn.guild_id, turn.audience) == ("One.\n\nTwo.", "full_rp", GUILD, HIDDEN)
     assert turn.platform_message_id == "500"
     assert states(run) == [("", "recorded"), ("", "recorded")]
+
+
+async def test_where_nobody_can_look_back_a_late_reply_names_the_message_it_answers(run: Run) -> None:
+    """The chat has moved on since: it is aimed at its question, whatever stands below that by now."""
+    question, place = run.hear("101"), PlaceWithoutMemory()
+    await run.cut("One.", answers=(question.id,))
+    await run.outbox().recover(HERE, place)
+
+    assert place.targets == [ReplyTarget(message_id="101", newest_id="101", is_aimed=True)]
 
 
 async def test_what_stands_already_is_found_and_only_the_rest_is_posted(run: Run) -> None:

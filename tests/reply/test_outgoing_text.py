@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.place import PlaceFeatures, PostedMessage, ReplyTarget
-from familiar_connect.chat.types import Directives, ListedUser
+from familiar_connect.chat.types import Directives, ListedUser, MessageIdMap
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.extensions.discord.marks import MOST_MENTIONED, DiscordMarks, ids_in_mentions
+from familiar_connect.extensions.discord.mentions import MOST_MENTIONED, DiscordMentions, ids_in_mentions
 from familiar_connect.reply.outgoing_text import OutgoingText
 from tests.fakes.place import RecordingPlace
 
@@ -36,8 +36,8 @@ class MarkingPlace(RecordingPlace):
     def features(self) -> PlaceFeatures:
         return replace(super().features, edits=True, edit_interval_s=1.0, posts_once=True)
 
-    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
-        return DiscordMarks(users, EMOJIS)
+    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMentions:
+        return DiscordMentions(users, EMOJIS)
 
     async def post(self, text: str) -> object:
         return text
@@ -76,38 +76,65 @@ def test_people_and_emojis_are_marked_outside_of_code() -> None:
 def test_one_reply_pings_only_so_many() -> None:
     """The rest are named."""
     many = [ListedUser(target_id=str(n), display_label=f"P{n}", aliases=(f"P{n}",)) for n in range(100, 110)]
-    said = DiscordMarks(many, ()).encode(" ".join(f"@{{P{n}}}" for n in range(100, 110)))
+    said = DiscordMentions(many, ()).encode(" ".join(f"@{{P{n}}}" for n in range(100, 110)))
 
     assert len(ids_in_mentions(said)) == MOST_MENTIONED
     assert said.endswith("P108 P109")
 
 
 def test_a_handle_at_the_beginning_aims_the_reply() -> None:
-    """In the forms models write it; one nobody knows is left as it is."""
-    for written in ("[ref_1] Yes.", "(ref_1) Yes.", "ref_1: Yes.", " @ref_1: Yes."):
+    """In the forms models write it; one that nobody knows is taken off all the same."""
+    for written in ("[ref_1] Yes.", "(ref_1) Yes.", "ref_1: Yes.", " @ref_1: Yes.", "[Ref_1] Yes.", "REF_1: Yes."):
         text = text_at(MarkingPlace())
         assert text.encode(written) == "Yes."
         assert text.target() == ReplyTarget(message_id="555", newest_id="555", is_aimed=True)
     text = text_at(MarkingPlace())
-    assert text.encode("[ref_2] Yes.") == "[ref_2] Yes."
+    assert text.encode("[ref_2] Yes.") == "Yes."
     assert text.target() is None
 
 
 def test_a_place_without_a_spelling_gets_the_words() -> None:
-    """The terminal, say."""
-    assert text_at(RecordingPlace()).encode("[ref_1] @{Ada} :tea:") == "[ref_1] @{Ada} :tea:"
+    """The terminal, say; without handles, which are for the model alone."""
+    assert text_at(RecordingPlace()).encode("[ref_1] @{Ada} :tea:") == "@{Ada} :tea:"
+
+
+def test_a_handle_in_the_midst_of_words_is_taken_out() -> None:
+    """Whoever it stands for."""
+    assert text_at(MarkingPlace()).encode("Yes (ref_7), and [media_2] no [ref_1].") == "Yes , and no ."
+    assert text_at(MarkingPlace()).encode("Yes (Ref_7), and [MEDIA_2] no [Ref_1].") == "Yes , and no ."
 
 
 WRITTEN = st.lists(
     st.sampled_from(
-        ["@{Ada}", "@{", "@", "{Bo}", ":tea:", ":", "tea", "`", "```", "\n", " ", "<@11>", "<", ">", "a", "[ref_1]"]
+        [
+            "@{Ada}",
+            "@{",
+            "@",
+            "{Bo}",
+            ":tea:",
+            ":",
+            "tea",
+            "`",
+            "```",
+            "\n",
+            " ",
+            "<@11>",
+            "<",
+            ">",
+            "a",
+            "[ref_1]",
+            "(ref_9)",
+        ]
     ),
     max_size=30,
 ).map("".join)
 
 
-@given(WRITTEN, st.lists(st.integers(1, 5), min_size=1, max_size=10))
-async def test_words_that_come_in_pieces_are_marked_as_if_they_came_at_once(written: str, sizes: list[int]) -> None:
+@pytest.mark.parametrize("make_place", [MarkingPlace, RecordingPlace])
+@given(written=WRITTEN, sizes=st.lists(st.integers(1, 5), min_size=1, max_size=10))
+async def test_words_that_come_in_pieces_are_marked_as_if_they_came_at_once(
+    make_place: Callable[[], Any], written: str, sizes: list[int]
+) -> None:
     """Nothing is shown that would have to be taken back."""
 
     async def pieces() -> AsyncIterator[str]:
@@ -118,7 +145,7 @@ async def test_words_that_come_in_pieces_are_marked_as_if_they_came_at_once(writ
             yield rest[:size]
             rest = rest[size:]
 
-    whole = text_at(MarkingPlace()).encode(written)
-    came = "".join([piece async for piece in text_at(MarkingPlace()).encode_stream(pieces())])
+    whole = text_at(make_place()).encode(written)
+    came = "".join([piece async for piece in text_at(make_place()).encode_stream(pieces())])
 
     assert came == whole

@@ -7,7 +7,7 @@ import pytest
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.chat.types import Directives, MediaDescriptor
 from familiar_connect.context.generate import Generation
-from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.media import MediaCache
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, TextPart

@@ -23,8 +23,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import StageSpan
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
-from familiar_connect.reply.inspection.recall_evidence import holds_words, search_words
-from familiar_connect.reply.inspection.recall_steps import RecallExplanation
+from familiar_connect.reply.inspection.recall_evidence import RecallExplanation, holds_words, search_words
 from familiar_connect.reply.prompt_replay import Fitting
 from familiar_connect.support.serialize import to_plain
 from tests.fakes.traces import a_record, a_trace
@@ -241,6 +240,30 @@ def test_what_was_told_counts_as_shown_and_is_quoted(tmp_path: Path) -> None:
     assert found.steps[-1].outcome.value == "yes"
     assert POT in found.steps[-1].evidence
     assert "?" not in found.steps[-1].evidence
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (
+            "It lies under the blue pot, the spare key.",
+            "It was remembered: it stood in the prompt, and the reply speaks",
+        ),
+        ("Which key?", "The model had it: it was in the prompt, but the reply did not use it."),
+    ],
+)
+def test_the_reply_tells_whether_what_was_shown_was_used(reply: str, sentence: str, tmp_path: Path) -> None:
+    """What it says to a later question is another matter."""
+    record = a_prompt(a_line("user", f"Bo: {POT}"))
+    channel = record.request.channel_id
+    with a_check(tmp_path) as check:
+        tell(check, POT)
+        for said in (reply, "I said that the spare key lies under the blue pot."):
+            check.history.append_turn(familiar_id="wren", channel_id=channel, role="assistant", content=said)
+        record = replace(record, request=replace(record.request, before_id=2))
+        found = check.explain("spare key blue pot", PastTurn(trace=a_trace(), record=record))
+
+    assert found.sentence.startswith(sentence)
 
 
 def test_what_only_the_familiar_said_was_never_told(tmp_path: Path) -> None:

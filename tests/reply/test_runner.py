@@ -92,7 +92,7 @@ async def test_a_broken_channel_file_is_told_and_no_model_is_asked(tmp_path: Pat
         outcome = await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
     assert outcome is None
-    assert house.place.notices == ["No reply: a settings file of mine is wrong. `familiar doctor` says more."]
+    assert house.place.notices == ["No reply: one of my settings files is wrong. `familiar doctor` says more."]
     assert house.model.calls == []
 
 

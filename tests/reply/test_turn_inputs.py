@@ -13,7 +13,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.presets.types import PresetFidelity
-from familiar_connect.reply.turn_inputs import TurnInputsLookup, UserPersona
+from familiar_connect.reply.turn_builder import TurnInputsLookup, UserPersona
 
 CHANNEL = channel_config_for_mode(ChannelMode.full_rp)
 

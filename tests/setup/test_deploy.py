@@ -12,28 +12,21 @@ from typing import Any
 import click
 import pytest
 
+from benchmarks.container import CONTAINERFILE, read_containerfile, read_stages
 from familiar_connect.cli import VERBS, cli
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-CONTAINERFILE = ROOT / "Containerfile"
 PLACE = "/opt/familiar-connect"
 
 
-def instructions() -> list[tuple[str, str]]:
-    """Instruction and rest of every line of the Containerfile, continued lines joined, comments left out."""
-    text = re.sub(r"(?m)^#.*\n", "", CONTAINERFILE.read_text(encoding="utf-8")).replace("\\\n", " ")
-    return [(line.split(None, 1)[0], line.split(None, 1)[1].strip()) for line in text.splitlines() if line.strip()]
-
-
 def of(instruction: str) -> list[str]:
-    return [rest for name, rest in instructions() if name == instruction]
+    return [rest for name, rest in read_containerfile() if name == instruction]
 
 
 def last_stage() -> list[tuple[str, str]]:
     """What the image that runs is made of."""
-    lines = instructions()
-    return lines[max(place for place, (name, _) in enumerate(lines) if name == "FROM") :]
+    return read_stages()[-1]
 
 
 def check_command(words: list[str], expected: str = f"{PLACE}/.venv/bin/familiar") -> None:
@@ -68,7 +61,7 @@ def test_the_image_installs_nothing_that_is_not_pinned() -> None:
     assert [line for line in installs if "--require-hashes" not in line and "--no-index" not in line] == []
     assert [line for line in installs if "--no-deps" not in line] == []
     assert "libgomp1" in system
-    assert not re.search(r"(?i)token|secret|passw|api_?key|https?:|--index|\bARG\b|\bADD\b", str(instructions()))
+    assert not re.search(r"(?i)token|secret|passw|api_?key|https?:|--index|\bARG\b|\bADD\b", str(read_containerfile()))
 
 
 def test_the_image_runs_and_is_looked_after_by_real_commands() -> None:

@@ -2,6 +2,10 @@
 
 The clone is what git keeps of this checkout. Its environment is made by the set-up's own steps, except that the
 packages are those the tests run with: fetching them is tested beside this, with packages from a folder.
+
+A newcomer's first commands, and one of each kind for which the launcher does more than to hand words on, are typed into
+a shell and start cold. The others are forked from the program as the tests have it loaded, in the clone's folder, with
+its home and the words that the launcher would hand on; `COLD_STARTS=1` starts every one of them cold.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,12 +26,15 @@ import pytest
 
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
+from tests.fakes.program import run_program, shorten_turns
+from tests.fakes.program_process import COLD
 from tests.fakes.publisher import publisher_of
 from tests.setup.test_repository import committed
 
 if sys.platform == "win32":
     pytest.skip("the commands are typed into a POSIX shell", allow_module_level=True)
 
+from tools.launch import parse_extras
 from tools.transcript import BLOCK, README, record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +96,24 @@ STAND_INS = {
 absence is told; the model that is fetched comes from loopback and is the small one under the name of the better."""
 
 
+TYPED = (
+    *("python3 run.py", "python3 run.py inspect", "python3 run.py test", "python3 run.py web", "python3 run.py voice"),
+    *("python3 run.py init mira --name Mira", "python3 run.py --with discord run", "familiar connect"),
+)
+"""What starts cold, besides whatever needs a shell."""
+SHELL = re.compile(r"[|&;<>()$`*?\[\]~]")
+"""A command with one of these, not in quotes, needs a shell."""
+QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+
+
+def handed_on(command: str) -> list[str] | None:
+    """The words that the program is started with for *command*; None where it is to be typed."""
+    if COLD or command in TYPED or SHELL.search(QUOTED.sub("", command)):
+        return None
+    words = shlex.split(command)
+    return list(parse_extras(words[1 if words[0] == "familiar" else 2 :])[1])
+
+
 def readme_commands() -> list[str]:
     """Every command of README in its order: the fenced ones, then those in the table."""
     text = README.read_text(encoding="utf-8")
@@ -109,6 +135,16 @@ class Clone:
 
     root: Path
     home: Path
+
+    def run(self, command: str, how: StandIn) -> subprocess.CompletedProcess[str]:
+        """The command, typed or forked, to its end or to Ctrl-C."""
+        words, whole = handed_on(command), f"{command} {how.with_words}".strip()
+        if how.is_stopped:
+            return self.run_until(whole, how.says)
+        if words is None:
+            return self.type(whole, said=how.types)
+        env = {"HOME": str(self.root.parent), "FAMILIAR_COMMAND": "python3 run.py"}
+        return run_program(self.home, *words, said=how.types, env=env, cwd=self.root, timeout_s=900)
 
     def type(self, command: str, *, said: str = "") -> subprocess.CompletedProcess[str]:
         """The command as a person types it in the clone's folder."""
@@ -174,6 +210,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     subprocess.run([python, "-c", LINK_PACKAGES, venv, packages], cwd=root, check=True)
     home = folder / ".local" / "share" / "familiar-connect"
     home.mkdir(parents=True)
+    shorten_turns(home)
     with publisher_of(weights) as published:
         row = f'[[model]]\nname = "{BETTER_MODEL}"\ntitle = "The small one"\nurl = "{published.url}"\n'
         row += f'bytes = {len(weights)}\nsha256 = "{hashlib.sha256(weights).hexdigest()}"\nlicence = "Apache-2.0"\n'
@@ -187,10 +224,9 @@ def test_every_command_of_the_readme_works_as_it_is_written(clone: Clone) -> Non
     failures = []
     for command in (*readme_commands(), *guide_commands()):
         how = STAND_INS.get(command, StandIn())
-        words = f"{command} {how.with_words}".strip()
-        done = clone.run_until(words, how.says) if how.is_stopped else clone.type(words, said=how.types)
+        done = clone.run(command, how)
         if done.returncode != how.code and TOO_SLOW in done.stdout + done.stderr:
-            done = clone.type(command, said=how.types)  # as a person would on a machine with much else to do
+            done = clone.run(command, how)  # as a person would on a machine with much else to do
         told = done.stdout + done.stderr
         if done.returncode != how.code or not told.strip() or how.says not in told or "Traceback" in told:
             failures.append(f"$ {command}\n{done.stdout}\n{done.stderr}\n-> {done.returncode}")
@@ -202,7 +238,7 @@ def test_every_stand_in_is_for_a_command_of_the_readme() -> None:
     """None is left over when README changes; and README has commands at all."""
     commands = readme_commands()
 
-    assert STAND_INS.keys() <= {*commands, *guide_commands()}
+    assert {*STAND_INS, *TYPED} <= {*commands, *guide_commands()}
     assert len(commands) > 25
 
 
@@ -212,7 +248,7 @@ def test_the_transcript_is_the_one_the_program_gives() -> None:
     written = BLOCK.search(README.read_text(encoding="utf-8"))
     assert written is not None
 
-    assert fixed_lines(record()) == fixed_lines(written[0])
+    assert fixed_lines(record(is_brief=True)) == fixed_lines(written[0])
 
 
 def fixed_lines(transcript: str) -> list[str]:
@@ -220,7 +256,8 @@ def fixed_lines(transcript: str) -> list[str]:
 
     Nor is the offer of a better model in it, which depends on the machine.
     """
-    transcript = re.sub(r"(?ms)^For better talk:.*?(?=^Type)", "", transcript)
+    offer = r"(?ms)^[^\n]*(?:talks better|runs on this computer|is already here).*?stops these offers\.\n"
+    transcript = re.sub(offer, "", transcript)
     lines: list[str] = []
     is_reply, has_met = False, False
     for line in transcript.splitlines():

@@ -199,6 +199,8 @@ def test_only_a_tag_publishes_and_only_what_was_tested_and_looked_over() -> None
     assert workflow[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}  # YAML reads `on` so
     assert workflow["permissions"] == {}
     assert runs == ["python3 run.py test", ".venv/bin/python tools/release.py --from-tag"]
+    tested = next(step for step in build["steps"] if step.get("run") == "python3 run.py test")
+    assert int(tested["env"]["PROPERTY_EXAMPLES"]) >= 200, "longer than a commit"
     assert build["permissions"] == {"contents": "read"}
     assert (publish["needs"], publish["environment"], publish["permissions"]) == (
         "build",

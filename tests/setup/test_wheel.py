@@ -22,6 +22,7 @@ from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.llm.local.catalogue import SMALL_MODEL
 from tests.fakes.installed import InstalledProgram, build_archive, make_environment
+from tests.fakes.program import shorten_turns
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the environment is linked together as POSIX has it")
 
@@ -71,6 +72,7 @@ def test_an_installed_program_fetches_its_model_at_the_first_question_and_answer
     installed: InstalledProgram, tmp_path: Path
 ) -> None:
     """With a word about it, once; the second question finds it here."""
+    shorten_turns(tmp_path / "data")
     first = installed.run(tmp_path, "ask", "Hello, who are you?")
     second = installed.run(tmp_path, "chat", "--plain", said="Hello again\n")
 
@@ -97,13 +99,14 @@ def test_without_a_model_or_an_index_it_says_what_to_do(installed: InstalledProg
 def test_every_hint_of_an_installed_program_can_be_followed(installed: InstalledProgram, tmp_path: Path) -> None:
     """There is no run.py beside it, so none is named; what is missing has a command for this environment."""
     page = installed.run(tmp_path, "web", "--no-open")
-    looked = installed.run(tmp_path, "doctor")
+    looked = installed.run(tmp_path, "doctor", "--all")
     listed = installed.run(tmp_path, "model", "list")
     contacts = installed.run(tmp_path, "doctor", "--privacy")
     python = installed.folder / "bin" / "python"
 
     assert page.returncode != 0
-    assert f"{python} -m pip install 'jinja2>=3.1' 'starlette>=1.0' 'uvicorn>=0.40'" in page.stderr
+    needed = "'jinja2>=3.1' 'latex2mathml>=3.77' 'pygments>=2.18' 'starlette>=1.0' 'uvicorn>=0.40'"
+    assert f"{python} -m pip install {needed}" in page.stderr
     assert "run.py" not in page.stderr + looked.stdout + looked.stderr + listed.stdout
     assert "model get embedded" in looked.stdout
     assert "model get embedded" in listed.stdout
@@ -160,6 +163,7 @@ def test_on_a_read_only_root_it_answers_and_writes_to_its_home_alone(
         pytest.skip("this system has no unshare")
     if tried.returncode:
         pytest.skip(f"a read-only root cannot be had here: {tried.stderr.strip()}")
+    shorten_turns(tmp_path / "data")
     closed = InstalledProgram(installed.folder, {**installed.pip, "TMPDIR": str(tmp_path)}, tuple(inside))
     made = closed.run(tmp_path, "init", "mira")
     asked = closed.run(tmp_path, "ask", "Hello, who are you?")

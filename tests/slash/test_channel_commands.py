@@ -12,8 +12,15 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import ConfigError
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashPlace, SlashReply
-from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, find_command, run_command
+from familiar_connect.slash.command import (
+    MAY_NOT_MANAGE,
+    SlashCommand,
+    SlashContext,
+    SlashPlace,
+    SlashReply,
+    run_command,
+)
+from familiar_connect.slash.registry import COMMANDS, find_command
 from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.scripted_familiar import ANA, ScriptedFamiliar, scripted_familiar
 
@@ -60,7 +67,7 @@ def listens(house: ScriptedFamiliar, kind: SubscriptionKind = SubscriptionKind.t
     return house.familiar.subscriptions.get(channel_id=channel_id, kind=kind) is not None
 
 
-def test_the_promised_commands_exist_and_take_no_options() -> None:
+def test_the_promised_commands_exist_and_need_no_options() -> None:
     """Seven and three; the two of old do not exist."""
     promised = [
         "subscribe-text",
@@ -75,7 +82,8 @@ def test_the_promised_commands_exist_and_take_no_options() -> None:
     ]
 
     assert [name for name in promised if find_command(name) is None] == []
-    assert all(not each.options for each in COMMANDS if each.name in promised)
+    options = [option for each in COMMANDS if each.name in promised for option in each.options]
+    assert [each.name for each in options if each.required] == []
     assert find_command("awaken") is None
     assert find_command("sleep") is None
     assert {"privacy", "memory", "persona", "reward", "punish"} <= {each.name for each in COMMANDS}
@@ -123,7 +131,7 @@ async def test_unsubscribing_clears_what_waited_and_goes_on_without_the_writer(t
         reply = await ask(house, "unsubscribe-text", acknowledge=acknowledge)
 
         assert acknowledged == [False]
-        assert "not written up yet" in reply.text
+        assert "I will try again later" in reply.text
 
 
 async def test_voice_is_joined_then_registered_then_greeted(tmp_path: Path) -> None:
@@ -148,7 +156,7 @@ async def test_voice_is_joined_then_registered_then_greeted(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("door", "says"),
     [
-        (None, "no voice here"),
+        (None, "I cannot speak or hear here"),
         (Door(caller_channel=None, caller_channel_id=None), "Join a voice channel first"),
         (Door(may_speak=False), "right to speak"),
         (Door(fails=True), "could not join"),
@@ -161,7 +169,7 @@ async def test_voice_that_cannot_be_had_leaves_nothing_registered(tmp_path: Path
 
         assert says in reply.text
         assert not listens(house, SubscriptionKind.voice, 77)
-        assert "no voice channel" in (await ask(house, "unsubscribe-voice", place=a_place(voice=None))).text
+        assert "not in a voice channel" in (await ask(house, "unsubscribe-voice", place=a_place(voice=None))).text
 
 
 async def test_where_voice_is_not_installed_it_says_how_to_install_it(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.history.orders.channel_marks import MarkKind
+from familiar_connect.history.dialogue_starts import StartKind
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashContext, run_command
+from familiar_connect.slash.registry import find_command
 from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, ScriptedFamiliar, scripted_familiar
 
 
@@ -41,12 +41,12 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(tmp_path: Path) -> None
     async with scripted_familiar(tmp_path, ("Hm.", "Ah.", "Oh.")) as house:
         assert await use(house, "reset") == "Nothing has been said here yet."
         assert "too little" in await use(house, "compact")
-        assert "none to take back" in await use(house, "reset", "undo")
+        assert "nothing to revert" in await use(house, "reset", "undo")
         assert await use(house, "reset", "please") == "Say /reset alone, or /reset undo."
         await house.talk("One.")
         house.familiar.llm_clients["history_summary"] = ScriptedModel([RuntimeError("down")])
         assert "nothing was changed" in await use(house, "compact")
-        assert house.familiar.history_store.channel_marks.newest("ember", CHANNEL) is None
+        assert house.familiar.history_store.dialogue_starts.newest("ember", CHANNEL) is None
 
 
 async def test_a_reset_takes_no_regenerating_back_over_it(tmp_path: Path) -> None:
@@ -71,6 +71,6 @@ async def test_who_goes_private_is_in_the_summary_no_more(tmp_path: Path) -> Non
         assert "nuts" not in last_prompt(house)
 
         assert "nuts" not in await use(house, "compact")
-        mark = house.familiar.history_store.channel_marks.newest("ember", CHANNEL)
+        mark = house.familiar.history_store.dialogue_starts.newest("ember", CHANNEL)
         assert mark is not None
-        assert mark.kind is MarkKind.compact
+        assert mark.kind is StartKind.compact

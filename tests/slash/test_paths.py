@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
-from familiar_connect.slash.command import SlashContext, SlashPlace
-from familiar_connect.slash.registry import COMMANDS, run_command
+from familiar_connect.slash.command import SlashContext, SlashPlace, run_command
+from familiar_connect.slash.registry import COMMANDS
 from tests.fakes.scripted_familiar import ANA, CHANNEL, scripted_familiar
 
 PATH = re.compile(r"(?<![\w:/.])(?:/[\w.+-]+){2,}")

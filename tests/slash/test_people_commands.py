@@ -9,8 +9,8 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.conditioning import MAX_REASON
 from familiar_connect.privacy import PrivacyRegistry
-from familiar_connect.slash.command import SlashContext, SlashPlace, SlashReply
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashContext, SlashPlace, SlashReply, run_command
+from familiar_connect.slash.registry import find_command
 from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
 
 GUILD = 7
@@ -35,7 +35,7 @@ async def test_privacy_is_shown_chosen_and_kept(tmp_path: Path) -> None:
         kept = (house.familiar.root / "privacy.toml").read_text(encoding="utf-8")
 
         assert all(level.value in shown.text for level in PrivacyLevel)
-        assert "not heard at all" in chosen.text
+        assert "I do not hear you at all" in chosen.text
         assert "no such level" in wrong.text
         assert house.familiar.stores.privacy.get(ANA) is PrivacyLevel.FULL
         assert "full" in kept
@@ -54,8 +54,8 @@ async def test_a_reward_is_counted_per_reason(tmp_path: Path) -> None:
         elsewhere = await ask(house, "reward", "pat being kind", place=None)
 
         assert "2 times" in twice.text
-        assert "belongs to a server" in elsewhere.text
-        assert "Without a reason" in bare.text
+        assert "works on a server only" in elsewhere.text
+        assert "without a reason" in bare.text
         assert [(group.action, group.times, [who.label for who in group.people]) for group in good] == [
             ("pat", 2, ["Ana"])
         ]
@@ -84,7 +84,7 @@ async def test_the_persona_introduces_itself(tmp_path: Path) -> None:
 
         assert told.text.startswith("I am Ember")
         assert len(told.text) > len(bare.text)
-        assert "Nobody has described me" in bare.text
+        assert "No one has described me" in bare.text
 
 
 async def test_privacy_tells_whether_the_owner_reads_direct_messages(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ async def test_privacy_tells_whether_the_owner_reads_direct_messages(tmp_path: P
     async with scripted_familiar(tmp_path, [], settings=lambda config: replace(config, owner_hears_all=True)) as house:
         shared = await ask(house, "privacy")
 
-    assert "told to nobody else" in kept.text
-    assert "My owner reads along" in shared.text
+    assert "I tell no one else" in kept.text
+    assert "My owner can read along" in shared.text
 
 
 async def test_a_person_may_be_remembered_on_every_server_and_take_it_back(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_person_may_be_remembered_on_every_server_and_take_it_back(tmp_p
         wrong = await ask(house, "remember-me-everywhere", "perhaps")
         later = privacy.everywhere_keys()
 
-    assert "on others, too" in wished.text
+    assert "on other servers" in wished.text
     assert known == kept == {ANA.canonical_key}
     assert "stays on that server" in taken_back.text
     assert wrong.text == "Say on or off."

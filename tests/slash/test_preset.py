@@ -25,7 +25,7 @@ def bring(house: ScriptedFamiliar, name: str, *nodes: str) -> None:
 async def ask(house: ScriptedFamiliar, words: str = "") -> str:
     found = find_command("preset")
     assert found is not None
-    assert found.operator_only
+    assert found.is_control
     asked = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True, words=words)
     reply = await found.run(asked, house.familiar)
     assert not reply.public

@@ -27,7 +27,7 @@ def answer_of_leaving(folder: Path, writer: Any, *before: dict[str, Any], settin
 
 def test_what_was_heard_and_written_is_called_written_up(tmp_path: Path) -> None:
     """Where files hold it now."""
-    assert answer_of_leaving(tmp_path, "echo", TOLD).endswith("What I heard is written up.")
+    assert answer_of_leaving(tmp_path, "echo", TOLD).endswith("I wrote up what I heard.")
 
 
 def test_a_channel_in_which_nothing_was_heard_has_nothing_written_up(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_the_model_did_not_write_is_not_called_written_up(tmp_path: Path, w
     """It waits, and the answer says so."""
     answer = answer_of_leaving(tmp_path, writer, TOLD)
 
-    assert answer.endswith("What I heard is not written up yet; that is tried again later.")
+    assert answer.endswith("I could not write up what I heard yet; I will try again later.")
 
 
 def test_what_was_put_aside_is_not_called_written_up(tmp_path: Path) -> None:
@@ -54,11 +54,11 @@ def test_what_was_put_aside_is_not_called_written_up(tmp_path: Path) -> None:
     attempts = [{"write_up": True, "after": "1s"}] * 2
     answer = answer_of_leaving(tmp_path, {"otherwise": "This is no plan."}, TOLD, *attempts)
 
-    assert "could not be written up and is put aside" in answer
+    assert "I could not write up what I heard" in answer
 
 
 def test_notes_that_wait_for_the_owner_are_not_called_written_up(tmp_path: Path) -> None:
     """With `[memory_writer] review = true` nothing is in a file yet."""
     answer = answer_of_leaving(tmp_path, "echo", TOLD, settings="[memory_writer]\nreview = true\n")
 
-    assert answer.endswith("My notes of what I heard wait for my owner to approve them.")
+    assert answer.endswith("My notes on what I heard are waiting for my owner's approval.")

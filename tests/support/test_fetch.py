@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from familiar_connect.errors import FetchError
 from familiar_connect.support.fetch.addresses import Address, is_public, read_url
+from familiar_connect.support.fetch.attachments import sniff_media_type
 from familiar_connect.support.fetch.client import FetchLimits, GuardedFetch
-from familiar_connect.support.fetch.media_type import sniff_media_type
 from tests.fakes.file_server import JPEG, PNG, FileAnswer, FileServer
 
 INSIDE = [

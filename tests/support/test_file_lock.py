@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.support.file_lock import SharedLock, hold_alone, is_held
+from familiar_connect.support.files import SharedLock, hold_alone, is_held
 
 
 def test_it_is_held_while_anybody_holds_it(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from familiar_connect.support.heap import freeze_heap
+from familiar_connect.support.thread_pools import freeze_heap
 
 
 def test_what_is_there_is_passed_over_and_what_comes_later_is_not() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.support.line_merge import merge_lines
+from familiar_connect.memory.maintenance.owner_edits import merge_lines
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "- tea", ""]), max_size=8).map(lambda lines: "\n".join(lines))
 

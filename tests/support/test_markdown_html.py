@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from familiar_connect.support.markdown_html import MAX_PARSED_CHARS, TAGS, is_safe_link, markdown_to_html
+from familiar_connect.support.markdown_html import (
+    ATTRIBUTES,
+    MAX_PARSED_CHARS,
+    MAX_SHOWN_CHARS,
+    TAGS,
+    is_safe_link,
+    markdown_to_html,
+)
+from tests.fakes.properties import at_least
 
 PIECES = st.sampled_from(
     [
@@ -54,9 +63,26 @@ PIECES = st.sampled_from(
             " ",
             "word",
         ),
+        *("||", "$", "$$", r"\(", r"\)", r"\[", r"\]", "```python\n", "```math\n", "- [ ] ", "- [x] ", "|-|:-:|\n"),
+        *("| ", r"\frac{a}{b}", "x^2", r"\href{javascript:alert(1)}{x}", r"\style{a:b}{x}", r"\class{x}{y}", "&", "}"),
+        *(r"\text{<b>}", r"\begin{matrix}", r"\end{matrix}", r"\color{red}{x}", r"\hspace{999em}", r"\left("),
+        "def f(): # '<b>'\n",
     ]
 )
-ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}, "div": {"class"}}
+VALUES = {
+    "href": r"(https?|mailto):.*",
+    "tabindex": "0",
+    "type": "checkbox|button",
+    "role": "group",
+    "rel": "noopener noreferrer nofollow",
+    "target": "_blank",
+    "start": "[0-9]+",
+    "class": "[a-z-]+( alone)?",
+    "aria-label": "Table|Done|To do|Show the spoiler",
+    "disabled": "",
+    "checked": "",
+}
+"""What may stand in the attributes that are no formula's."""
 
 
 class Reader(HTMLParser):
@@ -70,23 +96,25 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
-        if tag not in ("br", "hr"):
+        if tag not in ("br", "hr", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         self.is_nested = self.is_nested and bool(self.open) and self.open.pop() == tag
 
 
+@settings(max_examples=at_least(200))
 @given(st.lists(PIECES | st.text(max_size=8), max_size=40).map("".join))
 def test_only_known_tags_and_attributes_are_ever_written(text: str) -> None:
-    """Whatever the text holds, and every link leads to the web or to mail."""
+    """Whatever the text holds; every value is one of ours, and every link leads to the web or to mail."""
     reader = Reader()
     reader.feed(markdown_to_html(text))
 
     for tag, attributes in reader.found:
         assert tag in TAGS
         assert set(attributes) <= ATTRIBUTES.get(tag, set())
-        assert str(attributes.get("href", "http:")).startswith(("http:", "https:", "mailto:"))
+        for name, value in attributes.items():
+            assert re.fullmatch(VALUES.get(name, r"[a-z0-9. -]{1,41}"), value or "", re.DOTALL), (tag, name, value)
     assert reader.is_nested
     assert not reader.open
 
@@ -128,10 +156,9 @@ def test_a_fence_holds_no_speech() -> None:
         ("*waves*", "<p><em>waves</em></p>\n"),
         ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
         ("`a<b`", "<p><code>a&lt;b</code></p>\n"),
-        ("```\n<b>\n```", "<pre><code>&lt;b&gt;\n</code></pre>\n"),
         ("<b>bold</b>", "<p>&lt;b&gt;bold&lt;/b&gt;</p>\n"),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
-        ("![cat](http://e.x/cat.png)", "<p>[cat]</p>\n"),
+        ("![cat](cat.png)", "<p>[cat]</p>\n"),
         ("3. a", '<ol start="3"><li>a</li>\n</ol>\n'),
     ],
 )
@@ -145,6 +172,53 @@ def test_a_long_text_is_shown_without_being_parsed() -> None:
     shown = markdown_to_html("<" * (MAX_PARSED_CHARS + 1))
 
     assert shown == f'<div class="plain">{"&lt;" * (MAX_PARSED_CHARS + 1)}</div>'
+
+
+def test_of_a_very_long_text_the_beginning_is_shown() -> None:
+    """And how much is missing."""
+    shown = markdown_to_html("x" * 1_000_000)
+
+    assert shown.startswith(f'<div class="plain">{"x" * MAX_SHOWN_CHARS}</div>')
+    assert shown.endswith('<p class="rest">980,000 more characters are not shown here.</p>')
+
+
+def test_code_has_the_colours_and_the_name_of_its_language() -> None:
+    """And a button that copies it; what stands in it is text."""
+    shown = markdown_to_html("```py\nreturn '<b>' # done\n```")
+
+    assert shown == (
+        '<div class="code"><div class="code-head"><span class="language">Python</span>'
+        '<button type="button" class="copy">Copy</button></div><pre tabindex="0"><code>'
+        '<span class="code-k">return</span> <span class="code-s">&#x27;&lt;b&gt;&#x27;</span> '
+        '<span class="code-c"># done</span>\n</code></pre></div>\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "name"), [("", ""), ("Brainf", "Brainf"), ("a<b", ""), ("x" * 30, ""), ("c++", "C++")]
+)
+def test_code_of_other_languages_has_their_name_alone(info: str, name: str) -> None:
+    """Where it could be one."""
+    assert f'<span class="language">{name}</span>' in markdown_to_html(f"```{info}\nx\n```")
+
+
+def test_columns_of_a_table_are_aligned() -> None:
+    """As the line below its head says."""
+    shown = markdown_to_html("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |")
+
+    assert '<td>1</td>\n<td class="center">2</td>\n<td class="right">3</td>' in shown
+    assert shown.startswith('<div class="table" tabindex="0" role="group" aria-label="Table"><table>')
+
+
+def test_a_picture_is_a_link_that_says_where_it_leads() -> None:
+    """Nothing is loaded before somebody opens it; in another link it is its name."""
+    picture = "![a cat](https://e.example/cat.png)"
+    shown = markdown_to_html(f"{picture} [{picture}](https://other.example)")
+
+    assert "<img" not in shown
+    assert '<a href="https://e.example/cat.png" rel="noopener noreferrer nofollow" target="_blank">[a cat' in shown
+    assert '<span class="host">e.example</span>]</a>' in shown
+    assert shown.count("<a ") == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -53,13 +54,21 @@ ACTIONS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
-@pytest.mark.parametrize("linked", ["a", "a/b", "a/b/c"])
-@pytest.mark.parametrize("dangles", [False, True])
-def test_a_link_at_any_part_of_a_path_is_refused_by_name(
-    tmp_path: Path, action: Callable[[Path], object], linked: str, dangles: bool
-) -> None:
-    """One that leads nowhere as well; what it leads to is not changed."""
+def test_a_link_at_any_part_of_a_path_is_refused_by_name(tmp_path: Path) -> None:
+    """One that leads nowhere as well, whatever is to be done there; what it leads to is not changed."""
+    faults = {}
+    for name, linked, dangles in itertools.product(ACTIONS, ("a", "a/b", "a/b/c"), (False, True)):
+        folder = tmp_path / f"{name} {linked.replace('/', ' ')} {dangles}"
+        folder.mkdir()
+        try:
+            check_link(folder, ACTIONS[name], linked, dangles=dangles)
+        except (Exception, pytest.fail.Exception) as fault:
+            faults[folder.name] = repr(fault)
+
+    assert faults == {}
+
+
+def check_link(tmp_path: Path, action: Callable[[Path], object], linked: str, *, dangles: bool) -> None:
     outside = tmp_path / "outside"
     target = outside / Path("a/b/c").relative_to(linked)
     if not dangles:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.bootstrap.card_files.write_png import plain_picture, png_card
-from familiar_connect.support.pictures import MAX_PICTURE_BYTES, MAX_SIDE, check_picture
-from familiar_connect.support.png_chunks import SIGNATURE, chunks
+from familiar_connect.bootstrap.card_files.png import plain_picture, png_card
+from familiar_connect.support.pictures import MAX_PICTURE_BYTES, MAX_SIDE, SIGNATURE, check_picture, chunks
 from tests.fakes.cards import V3, chunk
 
 JPEG = (

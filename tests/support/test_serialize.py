@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from familiar_connect.audience import Readers, RuledChannel, whole_server
-from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import (
     Directives,
     ListedUser,
     MediaDescriptor,
+    MessageIdMap,
     SaidMessage,
     Sender,
     SimplifiedMessage,

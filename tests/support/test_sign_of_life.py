@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 
 async def until_fresh(path: Path) -> None:
     """Wait until the file is there, held and new."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while True:
             seconds = seconds_since_life(path)
             if seconds is not None and seconds < 100:

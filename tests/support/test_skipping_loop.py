@@ -9,7 +9,7 @@ import time
 import pytest
 
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.skipping_loop import LoopClock, run_skipping, running_skipping_loop
+from familiar_connect.support.simulated_time import LoopClock, run_skipping, running_skipping_loop
 
 
 def test_hours_pass_in_no_time_and_in_order() -> None:

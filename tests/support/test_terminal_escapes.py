@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.support.terminal_escapes import EscapeFilter, without_escapes
+from familiar_connect.support.text import EscapeFilter, without_escapes
 
 SEQUENCES = [
     "\x1b[31m",

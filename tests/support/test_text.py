@@ -18,10 +18,9 @@ from familiar_connect.support.text import (
     printable,
     sentences,
     shorten_middle,
-    truncate,
     truncate_chars,
 )
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, truncate
 
 prose = st.text(alphabet=st.sampled_from(list("ab .!?…。！？\n\"'éA\u0301👍🏽")), max_size=80)
 

@@ -14,6 +14,7 @@ from familiar_connect.extensions.discord.demo.demo_world import (
     CHANNEL_ID,
     COUNCIL_ID,
     GARDEN_ID,
+    KEEPER,
     REGULAR,
     THREAD_ID,
     DemoWorld,
@@ -27,6 +28,8 @@ from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 
 NAMES = ("you", "ada", "ben", "cy", "somebody")
+
+CHANNELS = "There are #general, #garden, #council, #birthday, #lounge, #dm."
 
 
 def typed(*lines: str) -> io.StringIO:
@@ -69,7 +72,7 @@ async def test_a_command_is_answered_to_its_user(tmp_path: Path) -> None:
     """Under the name of whoever used it."""
     said = await shown(tmp_path, "ada: /privacy partial", "/nonsense")
 
-    assert any(line.startswith("(only Ada sees) Your privacy is partial now") for line in said)
+    assert any(line.startswith("(only Ada sees) You share only your words with me (privacy: partial)") for line in said)
     assert any(line.startswith("There is no /nonsense here.") for line in said)
 
 
@@ -101,11 +104,11 @@ async def test_an_address_is_said_by_you(tmp_path: Path) -> None:
 
 
 async def test_the_bot_is_yours(tmp_path: Path) -> None:
-    """So you may look into its memory, and others may not."""
+    """So you may look into its memory, and Discord shows others no such command."""
     said = await shown(tmp_path, "/memory", "ada: /memory")
 
-    assert any(line.startswith("(only you see) Memory is plain Markdown") for line in said)
-    assert any(line.startswith("(only Ada sees) Only the familiar's operator") for line in said)
+    assert any(line.startswith("(only you see) My memory is plain Markdown") for line in said)
+    assert "(Discord does not show /memory to Ada.)" in said
 
 
 async def test_the_same_people_and_places_are_there_at_each_start(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ async def test_the_same_people_and_places_are_there_at_each_start(tmp_path: Path
     ]
 
     assert found[0] == found[1]
-    assert found[0][1] == (2002, "Ada", (REGULAR,))
+    assert found[0][1] == (2002, "Ada", (KEEPER, REGULAR))
     assert len({each[0] for each in found[0]}) == len(found[0])
 
 
@@ -150,9 +153,7 @@ async def test_a_hidden_channel_is_hidden_from_those_who_cannot_see_it(tmp_path:
     said = await shown(tmp_path, "#council ben: hello", "#attic hello")
 
     assert "(Ben cannot see #council.)" in said
-    assert (
-        "There is no #attic here, so that was not said. There are #general, #garden, #council, #birthday, #dm." in said
-    )
+    assert f"There is no #attic here, so that was not said. {CHANNELS}" in said
 
 
 async def test_what_is_typed_amiss_is_told_and_not_said(tmp_path: Path) -> None:
@@ -161,8 +162,7 @@ async def test_what_is_typed_amiss_is_told_and_not_said(tmp_path: Path) -> None:
     said = await shown(tmp_path, *lines, paced=True)
 
     assert [line for line in said if line.startswith("There is no")] == [
-        f"There is no #{name} here, so that was not said. There are #general, #garden, #council, #birthday, #dm."
-        for name in ("nowhere", "no-where")
+        f"There is no #{name} here, so that was not said. {CHANNELS}" for name in ("nowhere", "no-where")
     ]
     assert "Say what ada says: `ada: hello`." in said
     assert said.count("(Nosuch comes in.)") == 1

@@ -18,10 +18,10 @@ from familiar_connect.extensions.voice_deepgram import stream as deepgram
 from familiar_connect.extensions.voice_deepgram.messages import read_result
 from familiar_connect.extensions.voice_deepgram.replay_buffer import ReplayBuffer
 from familiar_connect.extensions.voice_deepgram.stream import DeepgramTranscriber, LinkSettings
+from familiar_connect.voice.backends import create_ears_factory, create_recognizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.speech_service import SpeechServiceError
 from familiar_connect.voice.stt.deepgram import create_transcriber_from_env
-from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.types import TranscriptionResult
 from familiar_connect.voice.vad import EnergyProbability
 from tests.fakes.deepgram import BYTES_PER_S, DeepgramConnection, result_of

@@ -15,9 +15,9 @@ from familiar_connect.config.voice import STTConfig, TTSConfig
 from familiar_connect.errors import ConfigError
 from familiar_connect.extensions.voice_openai.hearing import OpenAIRecognizer
 from familiar_connect.extensions.voice_openai.speaking import OpenAITTSClient
+from familiar_connect.voice.backends import create_recognizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.speech_service import MAX_TEXT_CHARS, ServiceCalls, SpeechService
-from familiar_connect.voice.stt.factory import create_recognizer
 from familiar_connect.voice.tts.factory import create_tts_client
 from tests.fakes.speech_server import (
     Answer,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.voice.sentences import MAX_SENTENCE_CHARS, SentenceCutter
-from familiar_connect.voice.speakable import CODE_WORDS, make_speakable
+from familiar_connect.voice.sentences import CODE_WORDS, MAX_SENTENCE_CHARS, SentenceCutter, make_speakable
 
 
 def cut(text: str, size: int = 3) -> list[str]:

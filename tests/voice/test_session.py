@@ -15,11 +15,10 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.testing.voice_doubles import MS_PER_LETTER
 from familiar_connect.voice.audio_feed import BROKEN, MAX_WAITING, PIECE_BYTES
+from familiar_connect.voice.end_of_turn import longest_reply_s
 from familiar_connect.voice.hearing import Hearing
-from familiar_connect.voice.interruption import ResponseState
+from familiar_connect.voice.interruption import ResponseState, uid_of
 from familiar_connect.voice.session import VoiceChannel
-from familiar_connect.voice.session_limits import longest_reply_s
-from familiar_connect.voice.speakers import uid_of
 from familiar_connect.voice.types import TranscriptionResult, TTSResult, VoiceActivityEvent
 from familiar_connect.voice.vad import EnergyProbability
 from tests.fakes.voice_room import (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.trust import TrustedOrigins
-from familiar_connect.support.skipping_loop import run_skipping, running_skipping_loop
+from familiar_connect.support.simulated_time import run_skipping, running_skipping_loop
+from familiar_connect.voice.backends import create_ears_factory, create_recognizer
 from familiar_connect.voice.protocols import HearingCallbacks
 from familiar_connect.voice.speech_service import SpeechServiceError
-from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.stt.streamed_hearing import IDLE_CLOSE_S, StreamedHearing
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.vad import EnergyProbability

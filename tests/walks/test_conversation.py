@@ -137,13 +137,13 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
                     mode="text_conversation_rp",
                 )
         await house.talk("hi", author=BEN, guild_id=77)
-        await until(lambda: history.count_summaries(familiar_id="ember") == 2)
+        await until(lambda: history.summaries.count(familiar_id="ember") == 2)
         await house.talk("hi again", author=BEN, guild_id=77)
         assert "PLUGH" in str(house.model.calls[-1])
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
         main_before, side_before = len(house.model.calls), len(side.calls)
         await house.talk("what did Ana say?", author=BEN, guild_id=77)
-        await until(lambda: history.count_summaries(familiar_id="ember") == 2)
+        await until(lambda: history.summaries.count(familiar_id="ember") == 2)
         await house.talk("and now?", author=BEN, guild_id=77)
     async with scripted_familiar(tmp_path, lambda _: "Hello.") as reopened:
         clients = reopened.familiar.llm_clients

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.context import window_fit
 from familiar_connect.context.generate import Generation
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.llm.embedded.client import EmbeddedModel
@@ -16,7 +17,7 @@ from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import CallLimits
 from familiar_connect.llm.profiles import EMBEDDED
 from tests.fakes.context import said
-from tests.fakes.program import run_program
+from tests.fakes.program import run_program, shorten_turns
 
 PATIENT = CallLimits(max_output_tokens=4, first_token_s=500.0)
 """A few words, however much else the machine has to do."""
@@ -31,6 +32,7 @@ pytestmark = [
 
 def test_a_stranger_talks_with_a_familiar_that_remembers_the_first_run(tmp_path: Path) -> None:
     """One command makes a familiar and answers; the second run's prompt holds the first one's words."""
+    shorten_turns(tmp_path)
     first = run_program(tmp_path, "chat", "--plain", said="Hello! My cat is called Pickle.\n", timeout_s=400)
     assert first.returncode == 0, first.stderr
     assert first.stdout.strip()
@@ -49,12 +51,19 @@ def test_a_stranger_talks_with_a_familiar_that_remembers_the_first_run(tmp_path:
     assert "Do you like tea?" in told
     page = run_program(tmp_path, "inspect").stdout
     assert "character:description" in page
-    assert first.stdout.split("\n")[0].strip()[:20] in page
+    assert "so small a model is not shown what it said itself" in page
+
+    third = run_program(tmp_path, "ask", "What is my cat called?")
+    assert (third.returncode, third.stdout.strip()) == (0, "You told me: “My cat is called Pickle.”"), third.stderr
+    assert "by a quotation from memory" in run_program(tmp_path, "inspect").stdout
+    fourth = run_program(tmp_path, "ask", "What is my blood type?")
+    assert fourth.stdout.strip() == "I can't find that in what you have told me."
 
 
-async def test_a_long_message_in_any_script_gets_a_reply_and_so_does_the_next() -> None:
+async def test_a_long_message_in_any_script_gets_a_reply_and_so_does_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """To this model a Chinese letter is more than a token and an emoji several; its window holds 4096."""
-    suits = replace(EMBEDDED, budget_tokens=200)  # so that the walk does not take minutes
+    monkeypatch.setattr(window_fit, "LEAST_SHOWN_CHARS", 100)  # each token takes this model long to read
+    suits = replace(EMBEDDED, budget_tokens=60)
     model = EmbeddedModel(EmbeddedServer(), temperature=0.0, limits=PATIENT, capabilities=suits)
     top = ContextItem.of("system", "You are Ember, a small fire sprite.")
     words = "今天下午我和朋友一起去公园散步" * 167 + "😀🎉" * 1000  # of its beginning and its end something is shown

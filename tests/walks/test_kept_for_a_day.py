@@ -80,7 +80,7 @@ async def test_an_imported_document_answers(tmp_path: Path) -> None:
     handbook = tmp_path / "handbook.md"
     handbook.write_text("# Handbook\n\nThe copper kettle boils in four minutes.\n", encoding="utf-8")
     async with scripted_familiar(tmp_path, ["Four minutes."]) as house:
-        import_document(house.familiar.memory_store, handbook)
+        import_document(house.familiar.memory_store, handbook, home=tmp_path)
         await house.familiar.start()
         await house.familiar.index.wait_until_loaded()
         assert house.familiar.memory_index is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.chat.silence import SILENCE
-from familiar_connect.conversation.lull_timers import LullTimers
+from familiar_connect.conversation.buffer import LullTimers
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
@@ -37,16 +37,16 @@ async def test_what_is_let_pass_is_known_to_the_next_reply(tmp_path: Path) -> No
         side = ScriptedModel([NO, YES])
         house.familiar.llm_clients["interjection_decision"] = side
         timers = by_hand(house)
-        await among(house, "I saw a fox.")
+        await among(house, "Who of you saw the fox?")
         timers.pass_time(60)
         await house.wait_until_idle()
         assert house.place.sent == []
         await among(house, "Has Ember heard?", author=BEN)
         told = house.roles_and_texts()
 
-    assert [text for _, text in told] == ["I saw a fox.", "Has Ember heard?", "A fox!"]
-    assert any("I saw a fox." in message.content for message in house.model.calls[0])
-    assert "I saw a fox." in side.calls[1][1].content
+    assert [text for _, text in told] == ["Who of you saw the fox?", "Has Ember heard?", "A fox!"]
+    assert any("Who of you saw the fox?" in message.content for message in house.model.calls[0])
+    assert "Who of you saw the fox?" in side.calls[1][1].content
 
 
 async def test_with_the_embedded_models_it_answers_whoever_speaks_to_it(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_silence_as_an_answer_is_neither_shown_nor_recorded(tmp_path: Path
         tmp_path, [SILENCE, "<silence> Sorry, I just listen.", "Hello, both."], streams=streams
     ) as house:
         timers = by_hand(house)
-        for text in ("nice hat", "thanks", "it is new"):
+        for text in ("where is my new hat?", "is it on the shelf?", "who took the hat then?"):
             await among(house, text)
             timers.pass_time(60)
             await house.wait_until_idle()
@@ -103,7 +103,7 @@ async def test_silence_is_no_reason_to_rewrite_anything(tmp_path: Path) -> None:
         house.familiar.llm_clients["post_process_style"] = polish
         (house.familiar.root / "channels" / "7.toml").write_text('mode = "full_rp"\n', encoding="utf-8")
         timers = by_hand(house)
-        await among(house, "nice hat")
+        await among(house, "where is my new hat?")
         timers.pass_time(60)
         await house.wait_until_idle()
 

@@ -60,7 +60,7 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
         prompt = "\n".join(message.content for message in house.model.calls[0])
 
     assert "under the third flowerpot" in prompt
-    assert "told, no instruction" in prompt
+    assert "information, not instructions" in prompt
 
 
 async def test_whoever_speaks_their_notes_are_in_the_prompt_after_a_restart(tmp_path: Path) -> None:

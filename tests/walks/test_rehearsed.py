@@ -34,7 +34,7 @@ def test_everyone_who_asks_is_answered_by_a_reply_of_their_own(tmp_path: Path) -
 
 def test_it_joins_in_unasked_when_the_side_model_says_so(tmp_path: Path) -> None:
     """After as many messages as its interval, and the decision is one of the calls made for the reply."""
-    talk = [{"after": "2s", "in": "tea", "by": ("ada", "bo")[n % 2], "say": f"Line {n}."} for n in range(12)]
+    talk = [{"after": "2s", "in": "tea", "by": ("ada", "bo")[n % 2], "say": f"This is line {n}."} for n in range(12)]
     played = rehearse(
         tmp_path,
         *talk,

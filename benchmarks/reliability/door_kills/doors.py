@@ -17,7 +17,6 @@ import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,11 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.extensions.discord.demo.server import DiscordServer
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, FakePerson, Room
+from familiar_connect.extensions.twitch.demo.helix import SentLine
+from familiar_connect.extensions.twitch.demo.server import TwitchServer
+from familiar_connect.extensions.twitch.demo.tokens import Token
 from familiar_connect.reply.outbox import MAY_BE_MISSING
 from tests.fakes.program_process import environment
-from tests.fakes.twitch_server import TwitchServer
 
 PIECES = 2
 SETTINGS = 'decide_with = "rules"\n'
@@ -52,6 +53,8 @@ AS_LAST_TIME = "  "
 _ASK_CURSOR = b"\x1b[6n"
 _TOLD = re.compile(rf"{UNTOLD} your questions? (?:was|were) answered: ([^\n]*)")
 TWITCH_CHANNEL = 500
+MANY_LINES = 1_000_000
+"""More lines than a campaign writes: Twitch's own limit would hold up every life."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,8 +277,13 @@ class TwitchDoor(Door):
     _asked: dict[str, int] = field(default_factory=dict)
 
     async def prepare(self, stack: AsyncExitStack) -> None:
-        stamp = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")  # noqa: E731
-        self.server = await stack.enter_async_context(TwitchServer(stamp=stamp))
+        self.server = await stack.enter_async_context(TwitchServer())
+        self.server.tokens.known["good-token"] = Token("900", "ember_bot")
+        self.person = self.server.room.viewer("ben", "22")
+        bot = self.server.room.viewer("ember_bot", "900")
+        bot.is_moderator = True  # whom no rule on repeated lines keeps from saying one twice
+        limits = self.server.room.limits
+        limits.for_viewers = limits.for_moderators = MANY_LINES
         make_home(self.home, [], settings=SETTINGS)
         self._set("twitch", 'channel = "ada_live"')
         (self.root / "channels" / f"{TWITCH_CHANNEL}.toml").write_text(TYPED, encoding="utf-8")
@@ -286,23 +294,26 @@ class TwitchDoor(Door):
 
     def begin(self, number: int) -> dict[str, Any]:
         where = self.server.addresses
-        self._before = len(self.server.asked)
+        self._before = len(self.server.sessions.asked)
         return {**super().begin(number), "twitch": {"api": where.api, "auth": where.auth, "eventsub": where.eventsub}}
 
     async def is_ready(self) -> bool:
-        return len(self.server.asked) >= self._before + 4
+        return len(self.server.sessions.asked) >= self._before + 4
 
     async def ask(self, number: int) -> None:
-        with suppress(ConnectionError):
-            self._asked[await self.server.chat(f"Ember, what about the lamp? {mark(number)}")] = number
+        line_id = await self.server.show(self.person, f"Ember, what about the lamp? {mark(number)}")
+        self._asked[line_id] = number
 
     async def look(self) -> Seen:
-        lines = list(zip(self.server.sent, self.server.parents, strict=True))
-        told = {self._asked[parent] for line, parent in lines if parent in self._asked and MAY_BE_MISSING in line}
-        return Seen(said=self.server.sent, told=frozenset(told))
+        lines = list(self.server.lines)
+        told = {self._asked[line.parent_id or ""] for line in lines if self._is_told(line)}
+        return Seen(said=self.server.list_sent(), told=frozenset(told))
+
+    def _is_told(self, line: SentLine) -> bool:
+        return line.parent_id in self._asked and MAY_BE_MISSING in line.text
 
     async def shown(self) -> str:
-        return "".join(f"{line}\n" for line in self.server.sent)
+        return "".join(f"{line}\n" for line in self.server.list_sent())
 
 
 # The page
@@ -345,7 +356,7 @@ class PageDoor(Door):
     async def ask(self, number: int) -> None:
         words = json.dumps({"text": f"What about the lamp? {mark(number)}"})
         with suppress(OSError, http.client.HTTPException):
-            status, _, reply = await self._fetch("POST", "/chats/1/messages", words)
+            status, _, reply = await self._fetch("POST", f"/f/{FAMILIAR_ID}/chats/1/messages", words)
             self._replies += f"{reply}\n" if status >= http.HTTPStatus.BAD_REQUEST else ""
 
     def listen(self) -> None:
@@ -358,7 +369,7 @@ class PageDoor(Door):
     async def look(self) -> Seen:
         if self._cookie is not None:
             with suppress(OSError, http.client.HTTPException):
-                status, _, page = await self._fetch("GET", "/chats/1")
+                status, _, page = await self._fetch("GET", f"/f/{FAMILIAR_ID}/chats/1")
                 if status == 200:
                     self._seen = self._read(page)
         return self._seen

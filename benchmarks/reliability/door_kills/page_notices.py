@@ -6,6 +6,8 @@ import http.client
 from contextlib import closing, suppress
 from threading import Thread
 
+from benchmarks.reliability.harness import FAMILIAR_ID
+
 LONGEST_S = 300.0
 
 
@@ -17,7 +19,7 @@ def hear_notices(host: str, cookie: str, heard: list[str]) -> None:
 def _read(host: str, cookie: str, heard: list[str]) -> None:
     connection = http.client.HTTPConnection(host, timeout=LONGEST_S)
     with closing(connection), suppress(OSError, http.client.HTTPException):
-        connection.request("GET", "/chats/1/events", headers={"Cookie": cookie})
+        connection.request("GET", f"/f/{FAMILIAR_ID}/chats/1/events", headers={"Cookie": cookie})
         kind = ""
         for line in connection.getresponse():
             text = line.decode()

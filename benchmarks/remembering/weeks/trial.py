@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.remembering.model_server import Recorder, open_door
+from benchmarks.remembering.model_server import CALL_LIMIT_S, Recorder, open_door
 from benchmarks.remembering.weeks import COUNCIL, PEOPLE, Deletion, Question, Told, Weeks
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 NAME = "Ember"
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 LIMIT_S = 4 * 3600
+PATIENCE = f"first_token_s = {CALL_LIMIT_S}\ntimeout_s = {CALL_LIMIT_S}\nreply_timeout_s = {2 * CALL_LIMIT_S}\n"
+"""Settings with which a slow machine gives late answers and no wrong ones."""
 LAST_LINES = 20
 SEARCHED_LINES = 10
 """What a plain prompt shows of the talk, and what plain search puts into one."""
@@ -98,8 +100,9 @@ def _answer_told(weeks: Weeks) -> Callable[[list[dict[str, Any]]], str | None]:
 
 
 def rehearsal_script(weeks: Weeks, *, address: str = "", model: str = "") -> dict[str, Any]:
-    """The whole run as a file for `familiar rehearse`; no setting but which model speaks."""
-    slot = f"[llm.main_prose]\nmodel = {json.dumps(model)}\nbase_url = {json.dumps(address)}\n" if address else ""
+    """The whole run as a file for `familiar rehearse`; no setting but which model speaks, and how long it may take."""
+    endpoint = f"model = {json.dumps(model)}\nbase_url = {json.dumps(address)}\n"
+    slot = f"[llm.main_prose]\n{endpoint}{PATIENCE}" if address else ""
     script: dict[str, Any] = {
         "familiar": {"name": NAME, "settings": slot},
         "people": {key: {"name": name} for key, name in PEOPLE.items()},

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from familiar_connect.extensions.hosts.call_host import CallHost, CallVoice
 from familiar_connect.voice.audio import duration_s, mono_to_stereo, resample
-from familiar_connect.voice.session import VoiceChannel, VoiceSession
+from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
+from familiar_connect.voice.wav import SoundFileError, read_wav, write_wav
 
-__all__ = ["CallHost", "CallVoice", "VoiceChannel", "VoiceSession", "duration_s", "mono_to_stereo", "resample"]
+__all__ = [
+    "CallHost",
+    "CallVoice",
+    "SessionWatcher",
+    "SoundFileError",
+    "VoiceChannel",
+    "VoiceSession",
+    "duration_s",
+    "mono_to_stereo",
+    "read_wav",
+    "resample",
+    "write_wav",
+]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from familiar_connect.extensions.hosts.command_host import CommandHost
-from familiar_connect.slash.command import SlashFile, SlashForm, SlashPlace
+from familiar_connect.slash.command import OptionKind, SlashFile, SlashForm, SlashPicker, SlashPlace
 
-__all__ = ["CommandHost", "SlashFile", "SlashForm", "SlashPlace"]
+__all__ = ["CommandHost", "OptionKind", "SlashFile", "SlashForm", "SlashPicker", "SlashPlace"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from familiar_connect.chat.annotate.file_texts import FileTextLimits
 from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
@@ -10,12 +11,14 @@ from familiar_connect.chat.message_parts import (
     ForwardedMessage,
     MessagePiece,
     NoticeKind,
+    Poll,
+    PollAnswer,
     Reaction,
     Sticker,
     WebhookIdentity,
 )
 from familiar_connect.chat.place import PostedMessage
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, ServerEvent
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
 
@@ -27,13 +30,17 @@ __all__ = [
     "Embed",
     "EmbedField",
     "Emoji",
+    "FileTextLimits",
     "ForwardedMessage",
     "Member",
     "MessagePiece",
     "NoticeKind",
+    "Poll",
+    "PollAnswer",
     "PostedMessage",
     "Reaction",
     "Role",
+    "ServerEvent",
     "Sticker",
     "WebhookIdentity",
     "pack_reply",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from familiar_connect.audience import RuledChannel
+from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.extensions.hosts.reader_records import ReaderRecords
 from familiar_connect.extensions.hosts.server_host import ServerHost
-from familiar_connect.history.channel_parents import Parents
-from familiar_connect.history.channel_readers import ReaderSet
+from familiar_connect.history.channel_readers import Parents, ReaderSet
 from familiar_connect.subscriptions import SubscriptionKind
 
-__all__ = ["Parents", "ReaderRecords", "ReaderSet", "RuledChannel", "ServerHost", "SubscriptionKind"]
+__all__ = ["IntakeResult", "Parents", "ReaderRecords", "ReaderSet", "RuledChannel", "ServerHost", "SubscriptionKind"]

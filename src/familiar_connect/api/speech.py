@@ -17,10 +17,8 @@ if TYPE_CHECKING:
         SpeechSynthesizer,
         StreamingTranscriber,
     )
-    from familiar_connect.voice.remote_service import RemoteService
-    from familiar_connect.voice.service_sockets import ServiceSockets
-    from familiar_connect.voice.sound_answer import SERVICE_RATE, encode_wav, read_samples, read_sound
-    from familiar_connect.voice.speech_context import SpeechContext
+    from familiar_connect.voice.sound_answer import SERVICE_RATE, encode_wav, read_samples, read_speech
+    from familiar_connect.voice.speech_context import RemoteService, SpeechContext
     from familiar_connect.voice.speech_service import (
         ServiceAnswer,
         ServiceCalls,
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
         check_speech_length,
     )
     from familiar_connect.voice.types import TranscriptionResult, TTSResult, WordTimestamp
-    from familiar_connect.voice.websocket import WebSocket, WebSocketClosedError
+    from familiar_connect.voice.websocket import ServiceSockets, WebSocket, WebSocketClosedError
 
 __all__ = [
     "HEARING_RATE",
@@ -54,7 +52,7 @@ __all__ = [
     "check_speech_length",
     "encode_wav",
     "read_samples",
-    "read_sound",
+    "read_speech",
 ]
 
 __getattr__ = load_lazily(
@@ -62,10 +60,8 @@ __getattr__ = load_lazily(
     {
         "extensions.parts": ("RecognizerPart", "SynthesizerPart"),
         "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
-        "voice.remote_service": ("RemoteService",),
-        "voice.service_sockets": ("ServiceSockets",),
-        "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_sound"),
-        "voice.speech_context": ("SpeechContext",),
+        "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_speech"),
+        "voice.speech_context": ("RemoteService", "SpeechContext"),
         "voice.speech_service": (
             "ServiceAnswer",
             "ServiceCalls",
@@ -74,6 +70,6 @@ __getattr__ = load_lazily(
             "check_speech_length",
         ),
         "voice.types": ("TTSResult", "TranscriptionResult", "WordTimestamp"),
-        "voice.websocket": ("WebSocket", "WebSocketClosedError"),
+        "voice.websocket": ("ServiceSockets", "WebSocket", "WebSocketClosedError"),
     },
 )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from familiar_connect.extensions.stand_in.demo import DemoPart, PlatformDemo, TourStep
-from familiar_connect.extensions.stand_in.rehearsed import (
+from familiar_connect.extensions.change_signal import ChangeSignal
+from familiar_connect.extensions.parts import (
+    DemoPart,
+    PlatformDemo,
     RehearsedChannel,
+    RehearsedLines,
     RehearsedPerson,
     RehearsedServer,
     RehearsedServers,
+    TourStep,
 )
 
 __all__ = [
+    "ChangeSignal",
     "DemoPart",
     "PlatformDemo",
     "RehearsedChannel",
+    "RehearsedLines",
     "RehearsedPerson",
     "RehearsedServer",
     "RehearsedServers",

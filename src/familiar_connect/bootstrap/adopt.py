@@ -1,4 +1,4 @@
-"""adopt: somebody else's familiar becomes one of this home's, all or nothing.
+"""adopt: someone else's familiar becomes one of this home's, all or nothing.
 
 Its texts are taken; its links, databases, platforms, permissions and endpoints are not. What would be taken is worked
 out first and shown, so that nothing is written before the owner agrees.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.bootstrap.card_files.card_fields import TEXT_FIELDS, read_fields
-from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, megabytes
+from familiar_connect.bootstrap.card_files.decode_json import MAX_FILE_BYTES, megabytes
 from familiar_connect.bootstrap.card_files.read_payload import Payload, read_payload
 from familiar_connect.errors import CharacterCardError
 from familiar_connect.llm.types import Role

@@ -11,19 +11,19 @@ import zipfile
 from typing import Any, Literal
 
 from familiar_connect.bootstrap.card_files.archives import main_picture
-from familiar_connect.bootstrap.card_files.v3_payload import v3_payload
-from familiar_connect.bootstrap.card_files.write_png import plain_picture, png_card
+from familiar_connect.bootstrap.card_files.card_fields import v3_payload
+from familiar_connect.bootstrap.card_files.png import plain_picture, png_card
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
-from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
+from familiar_connect.bootstrap.lorebook_files.formats import NATIVE, to_world_info, with_world_info
 from familiar_connect.bootstrap.unpack_character import EXTRAS_PATH, ORIGINAL_STEM
 from familiar_connect.errors import CharacterCardError, LorebookImportError, MemoryStoreError
+from familiar_connect.memory.lorebooks.book_shelf import with_edits
 from familiar_connect.memory.lorebooks.entry_markdown import FileNames, entry_title
 from familiar_connect.memory.lorebooks.import_record import PREFIX, ImportRecord, records_in
-from familiar_connect.memory.lorebooks.markdown_entries import with_edits
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.greetings import join_greetings, split_greetings
-from familiar_connect.support.png_chunks import is_whole
+from familiar_connect.support.pictures import is_whole
 
 CardFormat = Literal["png", "json", "charx"]
 
@@ -88,29 +88,58 @@ def _with_edits(store: MemoryStore, card: CharacterCard) -> dict[str, object]:
 
 
 def _book_with_edits(store: MemoryStore, raw_book: dict[str, Any]) -> dict[str, Any]:
-    """The card's lorebook with what the owner changed in its files; entries whose file was deleted are gone."""
+    """The card's lorebook with what the owner changed; entries whose file was deleted are gone."""
     try:
         book = read_book(raw_book)
-        files = _files(store, book)
+        record = next((each for each in _records(store) if each.name == book.name), None)
+        files = _files(book) if record is None else {}
     except (LorebookImportError, MemoryStoreError):
         return raw_book
-    texts = {name: store.read_if_present(f"{LORE}/{name}") for name in set(files.values())}
-    if not any(text is not None for text in texts.values()):
+    named = files.values() if record is None else [kept.file for kept in record.entries if kept.file is not None]
+    texts = {name: store.read_if_present(f"{LORE}/{name}") for name in set(named)}
+    if named and not any(text is not None for text in texts.values()):
         return raw_book  # it was never taken in
+    kept = _entries_of_record(book, record, texts) if record is not None else _entries_of_files(book, files, texts)
+    entries = kept if isinstance(raw_book["entries"], dict) else list(kept.values())
+    return {**raw_book, "entries": entries}
+
+
+def _entries_of_files(book: Book, files: dict[str, str], texts: dict[str, str | None]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for index, (key, raw) in enumerate(book.entries):
         text = texts[files[key]] if key in files else ""
         if text is not None:
             kept[key] = _entry_with_edits(book, raw, index, text) if text else raw
-    entries = kept if isinstance(raw_book["entries"], dict) else list(kept.values())
-    return {**raw_book, "entries": entries}
+    return kept
 
 
-def _files(store: MemoryStore, book: Book) -> dict[str, str]:
+def _entries_of_record(book: Book, record: ImportRecord, texts: dict[str, str | None]) -> dict[str, Any]:
+    """The entries as the record and the files have them now; those that a form added come last."""
+    now: dict[str, dict[str, Any]] = {}
+    for each in record.entries:
+        text = texts[each.file] if each.file is not None else ""
+        if text is not None:
+            now[each.key] = with_edits(each.entry, text) if text else each.entry
+    made: dict[str, Any] = {}
+    for index, (key, raw) in enumerate(book.entries):
+        if not isinstance(raw, dict) or not isinstance(raw.get(book.format_of(raw).content), str):
+            made[key] = raw  # it never could be taken in
+        elif key in now:
+            before = to_world_info(book.format_of(raw), raw, index)
+            changes = {name: value for name, value in now[key].items() if before.get(name) != value}
+            made[key] = _changed(book, raw, changes)
+    added = {key: entry for key, entry in now.items() if key not in dict(book.entries)}
+    return made | {key: with_world_info({"enabled": True}, entry) for key, entry in added.items()}
+
+
+def _changed(book: Book, raw: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    if not changes:
+        return raw
+    return {**raw, **changes} if book.format_of(raw) is NATIVE else with_world_info(raw, changes)
+
+
+def _files(book: Book) -> dict[str, str]:
     """Key of an entry → the file it was given."""
-    record = next((each for each in _records(store) if each.name == book.name), None)
-    if record is not None:
-        return {kept.key: kept.file for kept in record.entries if kept.file is not None}
     names, files = FileNames(), {}
     for index, (key, raw) in enumerate(book.entries):
         if isinstance(raw, dict) and isinstance(raw.get("content"), str):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.lorebooks.book_shelf import entry_from_markdown, with_edits
 from familiar_connect.memory.lorebooks.entry_markdown import render_entry
 from familiar_connect.memory.lorebooks.import_record import ImportRecord, RecordedEntry, records_in
-from familiar_connect.memory.lorebooks.markdown_entries import entry_from_markdown, with_edits
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.store import MemoryStore

@@ -26,9 +26,8 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
-from familiar_connect.support.names import to_slug
 from familiar_connect.support.pictures import ENDINGS, check_picture
-from familiar_connect.support.text import printable
+from familiar_connect.support.text import printable, to_slug
 
 FALLBACK_ID = "familiar"
 _MOST_ID = 40

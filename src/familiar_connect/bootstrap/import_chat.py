@@ -19,9 +19,9 @@ from familiar_connect.bootstrap.chat_files.cast import Cast
 from familiar_connect.bootstrap.chat_files.chat_file import ChatFile
 from familiar_connect.bootstrap.chat_files.chat_imports import ChatImport, ChatImports
 from familiar_connect.bootstrap.chat_files.file_message import FileMessage
-from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
 from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.files.file_lines import parse_send_date
 from familiar_connect.chat.types import LineFacts
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError

@@ -1,4 +1,4 @@
-"""import_document: a text, Markdown file, web page or PDF becomes `documents/<name>.md` in memory.
+"""import_document: a document that an importer knows becomes `documents/<name>.md` in memory.
 
 The file says where it comes from and marks each page. What is longer than a memory file may be becomes several.
 The same document again changes nothing; another one under the same name is refused unless it is to be replaced.
@@ -13,16 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from familiar_connect.bootstrap.document_files.parse_document import MAX_TITLE_CHARS, DocumentText, clean_text
-from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.errors import DocumentImportError, MemoryStoreError
-from familiar_connect.extensions.importing import FileImporter
+from familiar_connect.extensions.importing import find_importer
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.markdown import read_headings
-from familiar_connect.support.names import to_slug
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, to_slug
 
 __all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
 
@@ -31,8 +28,26 @@ MAX_PARTS = 40
 MAX_SLUG_CHARS = 60
 HEADER_BYTES = 4_000
 """Room kept for title and provenance in every part."""
+MAX_TITLE_CHARS = 200
 
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _DIGEST = re.compile(r"^> Imported from .*\(([0-9a-f]{16})\)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentText:
+    """What a document says."""
+
+    kind: str
+    """What its importer calls the format."""
+    title: str
+    pages: tuple[str, ...]
+    """One for each page, where the format has pages."""
+
+    @property
+    def chars(self) -> int:
+        return sum(map(len, self.pages))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +67,17 @@ def import_document(
     store: MemoryStore,
     source: Path,
     *,
+    home: Path,
     title: str | None = None,
     channels: Sequence[str] = (),
     replace: bool = False,
     clock: Clock | None = None,
-    importer: FileImporter | None = None,
 ) -> ImportedDocument:
     """Take the file at *source* into memory; nothing is written when it cannot be taken whole.
 
-    *importer* reads it where its format is an extension's.
+    It is read by whoever knows its format, of the extensions that *home* allows or that come with the program.
     """
-    document = read_document(source) if importer is None else _read_by(importer, source)
+    document = read_document(source, home)
     name = one_line(title or document.title)[:200].lstrip("# ") or "Document"
     slug = slug_of(title or source.stem)
     stem = f"{DOCUMENTS_FOLDER}{slug}"
@@ -95,14 +110,31 @@ def import_document(
     return _result(name, paths, document, changed=True)
 
 
-def _read_by(importer: FileImporter, source: Path) -> DocumentText:
-    """What an extension makes of the file, cleaned as the text of our own formats is."""
-    found = importer.read_document(source)
+def read_document(path: Path, home: Path) -> DocumentText:
+    """The text of the file at *path*; DocumentImportError says why there is none."""
+    if path.is_dir():
+        raise DocumentImportError(f"{path} is a folder: name the files in it")
+    if not path.is_file():
+        raise DocumentImportError(f"there is no file {path}")
+    importer = find_importer(home, path, "document")
+    found = importer.read_document(path)
     pages = tuple(clean_text(page) for page in found.pages)
     if not any(pages):
-        raise DocumentImportError(f"{source} holds no text that the extension {importer.extension} could find")
-    title = one_line(found.title)[:MAX_TITLE_CHARS] or source.stem
+        by_whom = "" if importer.is_built_in else f" that the extension {importer.extension} could find"
+        raise DocumentImportError(f"{path} holds no text{by_whom}")
+    title = one_line(found.title)[:MAX_TITLE_CHARS] or _title_from(path)
     return DocumentText(kind=one_line(importer.name)[:MAX_TITLE_CHARS], title=title, pages=pages)
+
+
+def clean_text(text: str) -> str:
+    """*text* with plain line ends, without control characters and runs of blank lines."""
+    plain = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
+    lines = "\n".join(line.rstrip() for line in plain.split("\n"))
+    return _BLANK_LINES.sub("\n\n", lines).strip()
+
+
+def _title_from(path: Path) -> str:
+    return " ".join(re.sub(r"[_\s]+", " ", path.stem).split())[:MAX_TITLE_CHARS] or "Document"
 
 
 def slug_of(words: str) -> str:

@@ -14,6 +14,7 @@ from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
 from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
 from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
 from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.memory.lorebooks.book_shelf import is_record_redundant
 from familiar_connect.memory.lorebooks.entry_markdown import FileNames, entry_keys, entry_title, render_entry
 from familiar_connect.memory.lorebooks.import_record import (
     ImportRecord,
@@ -23,7 +24,6 @@ from familiar_connect.memory.lorebooks.import_record import (
     records_in,
     write_record,
 )
-from familiar_connect.memory.lorebooks.markdown_entries import is_record_redundant
 from familiar_connect.memory.paths import quote_for_error, split_path
 from familiar_connect.memory.store import MemoryStore
 

@@ -36,19 +36,10 @@ def try_preset(data: bytes, name: str, fidelity: str) -> dict[str, Any]:
     return {}
 
 
-def read_document_pages(data: bytes, name: str) -> dict[str, Any]:
-    from familiar_connect.bootstrap.document_files.parse_document import parse_document
-
-    document = parse_document(data, name)
-    return {"kind": document.kind, "title": document.title, "pages": list(document.pages)}
-
-
 READERS: dict[str, Callable[..., dict[str, Any]]] = {
     "card": read_card_payload,
     "lorebook": read_lorebook_object,
     "preset": try_preset,
-    "document": read_document_pages,
-    "pdf": read_document_pages,
 }
 
 

@@ -9,32 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from familiar_connect.chat.annotate.context import AnnotationContext, nobody
-from familiar_connect.chat.annotate.identity import People
-from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.annotate.context import AnnotationContext, MentionResolver, People, nobody
+from familiar_connect.chat.annotate.fetch import Transcribe, TranscriptCache, with_references, with_transcripts
+from familiar_connect.chat.annotate.media import only_newest_texts
 from familiar_connect.chat.annotate.notes import SYSTEM, reminder_entry
-from familiar_connect.chat.annotate.references import with_references
-from familiar_connect.chat.annotate.transcripts import Transcribe, TranscriptCache, with_transcripts
 from familiar_connect.chat.directives import is_continuation, turn_directives
-from familiar_connect.chat.flags import turn_flags
-from familiar_connect.chat.merge import merge
-from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.place import Surroundings
+from familiar_connect.chat.place import Surroundings, fetch_scene
 from familiar_connect.chat.scene import Scene, StoredTurns, WindowStart
 from familiar_connect.chat.silence import SILENCE_DIRECTIVE
-from familiar_connect.chat.simplify import message_key, simplify, verbatim_entry
+from familiar_connect.chat.simplify import merge, message_key, simplify, verbatim_entry
 from familiar_connect.chat.types import (
     Directives,
     Imitated,
     InboundMessage,
+    MessageIdMap,
+    ReplyNotice,
     SaidMessage,
     Showing,
     SimplifiedMessage,
     Turn,
+    TurnFlags,
     TurnOptions,
     TurnSettings,
 )
@@ -60,6 +60,35 @@ LOOK_LIMIT_S = 5.0
 MEDIA_WINDOW = 10
 DEFAULTS = TurnSettings()
 
+_ENGLISH = (
+    "remember",
+    "don't forget",
+    "dont forget",
+    "note",
+    "commit to memory",
+    "commit this to memory",
+    "to your memory",
+    "to your long-term memory",
+    "to your long term memory",
+    "to long-term memory",
+    "to long term memory",
+    "for future conversations",
+    "for future reference",
+)
+_JAPANESE = (
+    "覚えておいて",
+    "覚えといて",
+    "覚えていて",
+    "覚えてて",
+    "記憶して",
+    "忘れないで",
+    "忘れないように",
+    "メモして",
+    "メモしておいて",
+)
+PHRASES = (*_ENGLISH, *_JAPANESE)
+MOST_READ_CHARS = 32_000
+
 
 async def build_turn(
     exchange: Exchange,
@@ -76,7 +105,7 @@ async def build_turn(
 ) -> Turn:
     """What was said, as it was said and as it is shown. *scene* is asked for only where it is not given."""
     asked = exchange.asked
-    said = _said(exchange, privacy)
+    said = _list_said(exchange, privacy)
     last = said[-1] if said else None
     now = now or (exchange.messages[-1].timestamp if exchange.messages else None)
     flags = turn_flags(
@@ -123,7 +152,7 @@ async def build_turn(
     seen = [each for each in seen if not each.message.line.is_hidden]
     messages = await with_references([each.message for each in seen], surroundings, reactions=settings.show_reactions)
     messages = await with_transcripts(
-        messages, transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only
+        only_newest_texts(messages), transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only
     )
     seen = [
         each
@@ -136,7 +165,7 @@ async def build_turn(
     return _finish_turn(turn, entries, reading, asked, ids)
 
 
-def _said(exchange: Exchange, privacy: Privacy) -> tuple[SaidMessage, ...]:
+def _list_said(exchange: Exchange, privacy: Privacy) -> tuple[SaidMessage, ...]:
     """What is being answered; of people who are not to be heard at most that they asked, never their words."""
     heard_ones = [each for each in exchange.messages if not privacy.is_full(each.author)]
     return tuple(
@@ -156,8 +185,9 @@ async def _fetch_recent_and_scene(
     """The recent messages and the scene, looked at together."""
     async with asyncio.TaskGroup() as group:
         recent = group.create_task(_recent(surroundings, limit), name="recent")
-        around = group.create_task(_scene(surroundings), name="scene") if scene is None else None
-    return recent.result(), scene or (around.result() if around is not None else Scene())
+        if scene is None:  # without one, names fall back to what messages carry
+            around = group.create_task(fetch_scene(surroundings, limit_s=LOOK_LIMIT_S), name="scene")
+    return recent.result(), scene or around.result() or Scene()
 
 
 async def _recent(surroundings: Surroundings, limit: int) -> list[InboundMessage]:
@@ -167,15 +197,6 @@ async def _recent(surroundings: Surroundings, limit: int) -> list[InboundMessage
     except Exception as error:  # isolation: what was stored is shown instead
         logger.warning("recent messages could not be looked at", extra={"error": type(error).__name__})
         return []
-
-
-async def _scene(surroundings: Surroundings) -> Scene:
-    try:
-        async with asyncio.timeout(LOOK_LIMIT_S):
-            return await surroundings.scene()
-    except Exception as error:  # isolation: names fall back to what messages carry
-        logger.warning("channel could not be looked at", extra={"error": type(error).__name__})
-        return Scene()
 
 
 async def _start(exchange: Exchange, stored: StoredTurns | None, settings: TurnSettings) -> WindowStart | None:
@@ -252,7 +273,7 @@ def _entries(
     for place, each in enumerate(seen):
         message = each.message
         if message.author.canonical_key in reading.blocked and not message.is_self:
-            blocked = _blocked(message, place, reading, now)
+            blocked = _block(message, place, reading, now)
             if not entries or entries[-1].author_id != blocked.author_id:
                 entries.append(blocked)
             continue
@@ -262,9 +283,7 @@ def _entries(
     return entries
 
 
-def _blocked(
-    message: InboundMessage, place: int, reading: AnnotationContext, now: datetime | None
-) -> SimplifiedMessage:
+def _block(message: InboundMessage, place: int, reading: AnnotationContext, now: datetime | None) -> SimplifiedMessage:
     """One notice for a run of messages by someone the persona does not want to hear."""
     block = next(each for each in reading.scene.blocks if each.author.canonical_key == message.author.canonical_key)
     name = reading.people.name_of(message.author)
@@ -297,7 +316,7 @@ def _finish_turn(
     turn = replace(
         turn,
         messages=entries,
-        imitated=_imitated(asked, reading),
+        imitated=_find_imitated(asked, reading),
         message_ids=ids,
         persona=speaker_name(turn.persona, "") if turn.persona else "",
     )
@@ -307,7 +326,7 @@ def _finish_turn(
     return replace(turn, flags=replace(turn.flags, continuation=is_continuation(turn, asked)), directives=directives)
 
 
-def _imitated(asked: TurnOptions, reading: AnnotationContext) -> Imitated | None:
+def _find_imitated(asked: TurnOptions, reading: AnnotationContext) -> Imitated | None:
     """The person the turn speaks for: as the server shows them, else by profile, else by the name they asked for."""
     author = asked.imitate
     if author is None:
@@ -325,4 +344,48 @@ def _imitated(asked: TurnOptions, reading: AnnotationContext) -> Imitated | None
         name=speaker_name(next((name for name in names if name and name.strip()), None), "User"),
         avatar_url=member.avatar_url if member is not None else None,
         style=asked.imitate_style,
+    )
+
+
+def wants_remembering(text: str | None, phrases: Iterable[str] = PHRASES) -> bool:
+    """Whether *text* asks to keep something for good."""
+    folded = _fold(text or "")
+    return bool(folded) and any(_holds(folded, _fold(phrase)) for phrase in phrases)
+
+
+def _fold(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text[:MOST_READ_CHARS]).lower().replace("\u2019", "'")
+    return " ".join(plain.split())
+
+
+def _holds(text: str, phrase: str) -> bool:
+    if phrase not in text:
+        return False
+    return not phrase.isascii() or re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
+
+
+def turn_flags(
+    asked: TurnOptions, *, trigger_text: str | None, from_queue: bool = False, tools_available: bool = True
+) -> TurnFlags:
+    """What the turn is. Speaking for somebody else goes without tools."""
+    imitating = asked.imitate is not None
+    reminder = asked.reminder
+    recipient = reminder.recipient if reminder is not None and not reminder.is_bridge_user else None
+    return TurnFlags(
+        impersonation=imitating,
+        from_queue=from_queue,
+        stop=asked.stop,
+        reasoning=asked.reasoning,
+        manual=asked.manual,
+        manual_prompt=asked.manual_prompt,
+        alter=asked.alter,
+        kind=asked.kind,
+        reminder=reminder,
+        forced_mentions=(recipient,) if recipient is not None else (),
+        explicit_long_term_memory_intent=wants_remembering(trigger_text),
+        reply_notice=ReplyNotice() if from_queue and asked.alter is not None else None,
+        disable_all_tools=imitating or not tools_available,
+        disable_task_creation=reminder is not None,
+        disable_short_term_memory_update=imitating or asked.stop,
+        suppress_user_errors=asked.suppress_user_errors,
     )

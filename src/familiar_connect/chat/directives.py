@@ -1,4 +1,4 @@
-"""The last words of a prompt: what a turn itself asks for, and place_tail, the one function that orders them.
+"""The last words of a prompt: what a turn itself asks for, what contributions bring, and place_tail, which orders them.
 
 Lower notes stand before the latest pair of turns; then, at the end, one combined tail, the
 queued-reply note, the operator's own directive, and last the assistant's first words. Nothing may
@@ -7,17 +7,28 @@ land behind the strongest position by accident, so this closes assembly.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from familiar_connect.chat.types import Directives, SimplifiedMessage, Turn, TurnOptions
-from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.support.system_notes import combine_notes, extract_notes, quote_inline
+from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Prompt
+from familiar_connect.support.system_notes import (
+    combine_notes,
+    extract_notes,
+    quote_inline,
+    strip_note_frame,
+    without_files,
+)
 
 EMOJI_TURNS = 3
 """Own turns looked back at for custom emojis."""
 MOST_EMOJIS = 1
 PREVIEW_CHARS = 280
+MOST_AIMED, AIMED_CHARS = 5, 60
+"""Messages that a reply may be aimed at, the latest, and what is shown of each."""
+
+_NO_DIRECTIVES = Contribution.directives
+"""What a contribution has that brings none; nearly all share it, which is quick to tell."""
 
 EASE_OFF = "You have used many custom emojis lately; use none or at most one now."
 STOP = "You were asked to stop. Acknowledge it briefly and do not go on with what you were doing."
@@ -33,10 +44,13 @@ def turn_directives(turn: Turn, asked: TurnOptions, *, emojis: Collection[str] =
         asked.manual_prompt,
         _continuation(turn, asked),
     ]
+    queued_reply = _tell_queued_reply(turn, asked)
+    if queued_reply is None:
+        tail.append(_aiming(turn, asked))
     return Directives(
         lower=(EASE_OFF,) if not turn.is_voice and _overdone(turn, emojis) else (),
         tail=tuple(text for text in tail if text.strip()),
-        queued_reply=_queued_reply(turn, asked),
+        queued_reply=queued_reply,
         prefill=asked.prefill.strip() or None,
     )
 
@@ -66,7 +80,29 @@ def _continuation(turn: Turn, asked: TurnOptions) -> str:
     return CONTINUE
 
 
-def _queued_reply(turn: Turn, asked: TurnOptions) -> str | None:
+def _aiming(turn: Turn, asked: TurnOptions) -> str:
+    """Where several people wait: which handle stands for which message, and how one of them is answered."""
+    initiated = asked.reminder is not None or asked.manual or asked.scene_turn or asked.imitate is not None
+    entries = [
+        entry for entry in turn.messages if entry.in_exchange and entry.author_kind == "user" and not _own(turn, entry)
+    ]
+    if turn.is_voice or asked.stop or initiated or len({entry.author_name for entry in entries}) < 2:
+        return ""
+    told = []
+    for entry in entries[-MOST_AIMED:]:
+        words = _own_words(entry)
+        shown = words if len(words) <= AIMED_CHARS else f"{words[:AIMED_CHARS].rstrip()}…"
+        said = f": {quote_inline(shown)}" if shown else ""
+        told.append(f"[{turn.message_ids.register(entry.id)}] {entry.author_name}{said}")
+    return f"Several people spoke: {'; '.join(told)}. To answer one message, begin with its handle, such as [ref_1]."
+
+
+def _own_words(entry: SimplifiedMessage) -> str:
+    """What somebody wrote, in one line, without the notes of the program and the files that came along."""
+    return " ".join(extract_notes(without_files(entry.content or ""))[1].split())
+
+
+def _tell_queued_reply(turn: Turn, asked: TurnOptions) -> str | None:
     """Whom a message that had to wait is from, and what it said."""
     initiated = asked.reminder is not None or asked.manual or asked.scene_turn
     target = next((entry for entry in reversed(turn.messages) if entry.in_exchange), None)
@@ -77,11 +113,22 @@ def _queued_reply(turn: Turn, asked: TurnOptions) -> str | None:
     sent = [(len(target.video_attachments), "video")]
     sent.insert(0, (sum(1 for image in target.image_attachments if not image.is_emoji), "image"))
     counted = " and ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in sent if count)
-    words = " ".join(extract_notes(target.content or "")[1].split())
+    words = _own_words(target)
     shown = words if len(words) <= PREVIEW_CHARS else f"{words[:PREVIEW_CHARS].rstrip()}…"
     said = f": {quote_inline(shown)}" if shown else ""
     attached = f" (with {counted})" if counted else ""
     return f"{who}Answer {target.author_name}{handle}{attached}{said}. Open with your words, not with a name."
+
+
+def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
+    """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
+    total = Directives()
+    for contribution in found:
+        if contribution.directives is not _NO_DIRECTIVES:
+            total += contribution.directives
+    if operator := strip_note_frame(request.settings.operator_directive or ""):
+        total += Directives(uncensor=operator)
+    return total + request.turn.directives if request.turn is not None else total
 
 
 def place_tail(prompt: Prompt, injected: Sequence[ContextItem] = ()) -> Prompt:

@@ -26,6 +26,19 @@ NoticeKind = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileText:
+    """What a text file says, as far as it was read."""
+
+    text: str = ""
+    lines: int = 0
+    of_lines: int | None = None
+    """How many lines it has; None: nobody read to its end."""
+    is_cut: bool = False
+    refused: str = ""
+    """Why nothing of it was read, in a few words."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attachment:
     """A file that was sent along."""
 
@@ -40,6 +53,8 @@ class Attachment:
     """How long it takes to listen to it, where the platform says."""
     transcript: str | None = None
     """What is said in it, once somebody has listened."""
+    text: FileText | None = None
+    """What it says, where it is a text file that somebody has read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +116,8 @@ class Embed:
 
     notice: NoticeKind | None = None
     """Set by the platform on notices we posted; None: somebody else's embed."""
+    site: str | None = None
+    """What the site of a link calls itself."""
     author: str | None = None
     title: str | None = None
     description: str | None = None
@@ -108,6 +125,29 @@ class Embed:
     url: str | None = None
     image_url: str | None = None
     thumbnail_url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PollAnswer:
+    """One answer that a poll offers."""
+
+    answer_id: int
+    text: str
+    votes: int = 0
+    voters: tuple[Author, ...] = ()
+    """Who voted for it, as far as known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poll:
+    """A question with answers to choose from, as it stands."""
+
+    question: str
+    answers: tuple[PollAnswer, ...] = ()
+    allows_several: bool = False
+    is_counted: bool = False
+    """The platform says how many votes there are; else those that were seen are counted."""
+    is_over: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

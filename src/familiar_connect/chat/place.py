@@ -7,6 +7,8 @@ place need not be able to do has a default here: a harmless nothing where that i
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
@@ -20,6 +22,10 @@ from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import NotSupported
 from familiar_connect.identity import Author
 from familiar_connect.presets.story.types import Story
+
+logger = logging.getLogger(__name__)
+
+SCENE_LIMIT_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +56,8 @@ class PlaceFeatures:
     """Somebody who asked can be told why there is no answer, or not all of one: `tell_asker`."""
     rewrites: bool = False
     """What we posted can be made to read otherwise, or taken away: `rewrite`."""
+    posts_for_people: bool = False
+    """Posts what somebody lets us say for them, under their own name and picture: `post_for`."""
     stickers: bool = False
     """Takes stickers of its own: `send_sticker`."""
     speaks: bool = False
@@ -200,6 +208,13 @@ class Place(Surroundings):
         """Let messages of ours read *text*, or with none be gone; those that stand there now."""
         raise NotSupported("what was posted in this place cannot be made to read otherwise")
 
+    async def post_for(self, person: Author, text: str) -> str:
+        """Post *text* under the name and picture of *person*, who agreed to it; the id of the message.
+
+        `DeliveryError` where they may not write here themselves, or it did not arrive.
+        """
+        raise NotSupported("in this place nothing is posted under the name of somebody else")
+
     async def send_sticker(self, name: str) -> None:
         """Send the place's sticker of that name; `DeliveryError` where it has none or it did not arrive."""
         raise NotSupported("this place takes no stickers")
@@ -207,3 +222,13 @@ class Place(Surroundings):
     async def speak(self, pieces: AsyncIterable[str], on_heard: Callable[[str], None]) -> None:
         """Speak a reply while it is written, and tell its words as they are heard. Cancelled, it is silent."""
         raise NotSupported("nothing can be heard in this place")
+
+
+async def fetch_scene(place: Surroundings, *, limit_s: float = SCENE_LIMIT_S) -> Scene | None:
+    """The scene as the platform shows it now; None when it cannot be had in time."""
+    try:
+        async with asyncio.timeout(limit_s):
+            return await place.scene()
+    except Exception as error:  # isolation: a turn goes on without knowing where it is
+        logger.warning("the scene could not be looked at", extra={"error": type(error).__name__})
+        return None

@@ -16,6 +16,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "posts_answers": ("post_answer",),
     "tells_asker": ("tell_asker",),
     "rewrites": ("rewrite",),
+    "posts_for_people": ("post_for",),
     "stickers": ("send_sticker",),
     "speaks": ("speak",),
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 SILENCE = "<silence>"
+CHOSE_SILENCE = "it chose to stay silent"
+"""Why a reply ended that turned out to be none."""
 
 SILENCE_DIRECTIVE = (
     f"Nobody is surely waiting for you here. If you would not speak up at this point, answer with {SILENCE} and "
@@ -48,13 +50,13 @@ class SilenceFilter:
 
     def _words(self, *, final: bool) -> str:
         """What is held, without any mark in it; the beginning of a possible mark stays."""
-        text = _unmarked(self._held)
+        text = _strip_mark(self._held)
         kept = 0 if final else _mark_begun(text)
         shown, self._held = text[: len(text) - kept], text[len(text) - kept :]
         return shown
 
 
-def _unmarked(text: str) -> str:
+def _strip_mark(text: str) -> str:
     while (bare := _MARK.sub("", text)) != text:
         text = bare
     return text

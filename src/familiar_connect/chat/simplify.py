@@ -1,18 +1,22 @@
-"""One platform message as one entry of the dialogue: what it passes on, answers, says, got and carries.
+"""Platform messages as entries of the dialogue: what each passes on, answers, says, got and carries; runs merged.
 
 Pure. What people typed goes in between our own System lines so that it cannot pass for one.
+
+An entry joins the one before it only if author, name and debug kind are the same, neither carries media
+and less than an hour lies between them: a question after hours of silence stands for itself, also where the
+one before it got no answer. What each message was is kept beside the joined text.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Literal
 
-from familiar_connect.chat.annotate.context import AnnotationContext
-from familiar_connect.chat.annotate.identity import Identity
+from familiar_connect.chat.annotate.context import AnnotationContext, Identity, without_at
 from familiar_connect.chat.annotate.media import NO_MEDIA, Media, attachment_notes, media_of
-from familiar_connect.chat.annotate.mentions import without_at
 from familiar_connect.chat.annotate.notes import (
     SYSTEM,
     SYSTEM_EMBED_ID,
@@ -20,6 +24,7 @@ from familiar_connect.chat.annotate.notes import (
     is_notice,
     is_webhook_hidden,
     notice_lines,
+    poll_note,
     preview_lines,
     preview_media,
     reaction_note,
@@ -35,6 +40,9 @@ MAX_ENTRIES = 2_048
 """Entries that are made once, as long as they are shown as they are."""
 
 AuthorType = Literal["user", "persona"]
+
+LONGEST_PAUSE = timedelta(hours=1)
+"""What is written after a longer one is another matter."""
 
 
 def message_key(message: InboundMessage, place: int = 0) -> str:
@@ -54,7 +62,7 @@ def simplify(seen: WindowMessage, reading: AnnotationContext, *, place: int = 0)
         return None
     if any(is_notice(embed, ours=message.is_self, reading=reading) for embed in message.embeds):
         return _notice(seen, key, reading)
-    return _said(seen, key, reading)
+    return _simplify_said(seen, key, reading)
 
 
 def verbatim_entry(seen: WindowMessage, reading: AnnotationContext, *, place: int = 0) -> SimplifiedMessage:
@@ -117,7 +125,7 @@ def _notice(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simpli
     )
 
 
-def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage | None:
+def _simplify_said(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage | None:
     message = seen.message
     who = reading.people.identity(message.author, is_self=message.is_self, webhook=message.webhook)
     text, debug = _words(message, reading)
@@ -130,6 +138,8 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
     previews = () if message.is_bot or message.is_self else message.embeds
     own = media_of(message, reading, source=key)
     lines = [*forwarded, answered, text]
+    if message.poll is not None:
+        lines.append(poll_note(who.name, message.poll, reading))
     if message.reactions:
         lines.append(reaction_note(message.reactions, reading))
     if previews:
@@ -153,6 +163,7 @@ def _is_bare(message: InboundMessage) -> bool:
         or message.embeds
         or message.attachments
         or message.stickers
+        or message.poll
     )
 
 
@@ -228,3 +239,62 @@ def _words(message: InboundMessage, reading: AnnotationContext) -> tuple[str, bo
     if not message.is_bot and not message.is_self:
         text = without_at(text, reading.settings.triggers)
     return without_fake_notes(text), marked or (message.is_debug and may_mark)
+
+
+def merge(
+    entries: Iterable[SimplifiedMessage], *, time_awareness: bool = False, zone: tzinfo = UTC
+) -> tuple[SimplifiedMessage, ...]:
+    """*entries* in order, runs joined greedily."""
+    merged: list[list[SimplifiedMessage]] = []
+    for entry in entries:
+        if merged and _joins(merged[-1][-1], entry, zone if time_awareness else None):
+            merged[-1].append(entry)
+        else:
+            merged.append([entry])
+    return tuple(_joined(run) for run in merged)
+
+
+def _joins(previous: SimplifiedMessage, entry: SimplifiedMessage, zone: tzinfo | None) -> bool:
+    return (
+        previous.author_key == entry.author_key
+        and previous.author_name == entry.author_name
+        and previous.is_debug == entry.is_debug
+        and not previous.has_media
+        and not entry.has_media
+        and bool(previous.content and previous.content.strip())
+        and bool(entry.content and entry.content.strip())
+        and not _is_after_pause(previous, entry)
+        and (zone is None or _same_day(previous, entry, zone))
+    )
+
+
+def _is_after_pause(previous: SimplifiedMessage, entry: SimplifiedMessage) -> bool:
+    if previous.created_at is None or entry.created_at is None:
+        return False
+    return entry.created_at - previous.created_at >= LONGEST_PAUSE
+
+
+def _same_day(previous: SimplifiedMessage, entry: SimplifiedMessage, zone: tzinfo) -> bool:
+    if previous.created_at is None or entry.created_at is None:
+        return True
+    return previous.created_at.astimezone(zone).date() == entry.created_at.astimezone(zone).date()
+
+
+def _joined(run: list[SimplifiedMessage]) -> SimplifiedMessage:
+    """One entry of *run*: the first one's id and time, everybody's words."""
+    first = run[0]
+    if len(run) == 1:
+        return first
+    ids = tuple(id_ for entry in run for id_ in entry.combined_message_ids or (entry.id,))
+    contents = tuple(text for entry in run for text in entry.individual_contents or (entry.content or "",))
+    times = tuple(when for entry in run for when in entry.combined_created_ats or (entry.created_at,))
+    return replace(
+        first,
+        content="\n".join(contents),
+        combined_message_ids=ids,
+        individual_contents=contents,
+        combined_created_ats=times,
+        image_attachments=tuple(image for entry in run for image in entry.image_attachments),
+        history_id=max((entry.history_id for entry in run if entry.history_id is not None), default=None),
+        in_exchange=any(entry.in_exchange for entry in run),
+    )

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
-from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     ForwardedMessage,
     ImageAttachment,
     MessagePiece,
+    Poll,
     Reaction,
     ReferencedMessage,
     Sticker,
@@ -64,6 +64,9 @@ class InboundMessage:
     message_id: str | None = None
     """The platform's own id; the same message delivered twice is stored once."""
     guild_id: int | None = None
+    server_name: str | None = None
+    author_roles: tuple[str, ...] | None = None
+    """The roles of its author where it was said, by name or by the platform's id; None: it does not say. Not stored."""
     is_mention: bool = False
     is_reply_to_us: bool = False
     is_bot: bool = False
@@ -81,6 +84,7 @@ class InboundMessage:
     embeds: tuple[Embed, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     stickers: tuple[Sticker, ...] = ()
+    poll: Poll | None = None
     mentions: tuple[Author, ...] = ()
     """Whom the platform says the text mentions."""
     webhook: WebhookIdentity | None = None
@@ -348,6 +352,31 @@ class SaidMessage:
     text: str
     timestamp: datetime
     history_id: int | None = None
+
+
+Prefix = Literal["ref", "media"]
+"""What a short handle stands for: a message, or a picture or film."""
+
+
+class MessageIdMap:
+    """Two independent counters, `ref_N` and `media_N`; raw platform ids never reach the model."""
+
+    def __init__(self) -> None:
+        self._handles: dict[tuple[str, Prefix], str] = {}
+        self._real: dict[str, str] = {}
+        self._given: dict[Prefix, int] = {"ref": 0, "media": 0}
+
+    def register(self, real_id: str, prefix: Prefix = "ref") -> str:
+        """The handle of *real_id*; the same one each time it is asked for."""
+        known = self._handles.get((real_id, prefix))
+        if known is None:
+            self._given[prefix] += 1
+            known = self._handles[real_id, prefix] = f"{prefix}_{self._given[prefix]}"
+            self._real[known] = real_id
+        return known
+
+    def resolve(self, handle: str) -> str | None:
+        return self._real.get(handle)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,7 +74,7 @@ def with_exchange(recent: Sequence[InboundMessage], said: Sequence[InboundMessag
     for number, message in enumerate(said):
         at = places.get(number)
         if at is not None:
-            shown[at] = WindowMessage(message=_joined(recent[at], message), in_exchange=True)
+            shown[at] = WindowMessage(message=_join(recent[at], message), in_exchange=True)
     missing = [WindowMessage(message=message, in_exchange=True) for n, message in enumerate(said) if n not in places]
     return [*before, *ours, *(shown[at] for at in sorted(shown)), *missing]
 
@@ -104,7 +104,7 @@ def _same(one: InboundMessage, other: InboundMessage) -> bool:
     )
 
 
-def _joined(seen: InboundMessage, said: InboundMessage) -> InboundMessage:
+def _join(seen: InboundMessage, said: InboundMessage) -> InboundMessage:
     """The message as the surroundings show it now, with its row in the history."""
     return seen if seen.history_id is not None else replace(seen, history_id=said.history_id)
 
@@ -122,19 +122,16 @@ def cut_to_window(
     """*seen* from the window's start on, or from the oldest message looked at; stored ones know their place."""
     rows = [each.message.history_id for each in seen if each.in_exchange and each.message.history_id is not None]
     first = min(rows, default=None)
-    before = sum(1 for each in seen if not each.in_exchange and _is_before(each, first))
+    others = (each.message.history_id for each in seen if not each.in_exchange)
+    before = sum(1 for row in others if first is None or row is None or row < first)
     stored = start.stored if start is not None else before
-    counted = [_placed(each, stored - before + at) for at, each in enumerate(seen)]
+    counted = [_place(each, stored - before + at) for at, each in enumerate(seen)]
     if start is None:
         return counted[min(window_start(before, size, step), before) :]
     return counted[_index_of(counted, start) :]
 
 
-def _is_before(each: WindowMessage, row: int | None) -> bool:
-    return row is None or each.message.history_id is None or each.message.history_id < row
-
-
-def _placed(each: WindowMessage, ordinal: int) -> WindowMessage:
+def _place(each: WindowMessage, ordinal: int) -> WindowMessage:
     if each.message.history_id is None or ordinal < 0:
         return each
     return WindowMessage(message=each.message, in_exchange=each.in_exchange, ordinal=ordinal)
@@ -182,7 +179,7 @@ def without_private(message: InboundMessage, privacy: Privacy) -> InboundMessage
     target = message.reply_to
     if target is not None and _is_quoted(target.author, target.is_self, target.webhook, privacy):
         target = None
-    reactions = tuple(_reacted(each, privacy) for each in message.reactions)
+    reactions = tuple(_react(each, privacy) for each in message.reactions)
     return replace(
         message,
         reply_to=target,
@@ -198,7 +195,7 @@ def _is_quoted(author: Author | None, is_self: bool, webhook: WebhookIdentity | 
     return any(person is not None and privacy.is_full(person) for person in people)
 
 
-def _reacted(reaction: Reaction, privacy: Privacy) -> Reaction:
+def _react(reaction: Reaction, privacy: Privacy) -> Reaction:
     if not reaction.users or not any(map(privacy.is_full, reaction.users)):
         return reaction
     users = tuple(user for user in reaction.users if not privacy.is_full(user))

@@ -45,10 +45,10 @@ MOST_CHARS = 1_000_000
 EPILOG = """\b
 Examples:
   familiar ask "What should I cook tonight?"
-  git diff | familiar ask "What does this change?"     the piped text stands below the question
+  git diff | familiar ask "What does this change?"     the piped text goes below the question
   familiar ask --json "Name three colours."            reply, model, seconds and turn as JSON
-  familiar ask --continue "And then?"                  in the chat of last time
-  familiar ask --new -m embedded "Hello"               in a chat of its own, through the small model
+  familiar ask --continue "And then?"                  in the latest chat
+  familiar ask --new -m embedded "Hello"               in its own chat, with the small model
 It answers in the chat `ask` unless another is named, and knows what was said there before.
 Memory is not written after each question: `chat`, `run`, the page and `familiar memory write-now` write what waits.
 Exit codes: 0 answered, 1 something is set up wrong, 2 nothing was asked, 3 no reply came.
@@ -93,7 +93,7 @@ def ask(
     model: str | None,
     as_json: bool,
 ) -> int:
-    """Ask a familiar one thing and print its reply; text from a pipe is added below the words."""
+    """Ask a familiar one thing and print its reply. Piped text is added below the question."""
     wish = ChatWish(name=chat_name, is_new=is_new, is_continued=is_continued)
     wish.check()
     text = _question(words)
@@ -118,9 +118,9 @@ def _question(words: tuple[str, ...]) -> str:
     piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(MOST_CHARS + 1)
     text = "\n\n".join(part for part in (" ".join(words).strip(), piped.strip("\n")) if part.strip())
     if not text:
-        raise click.UsageError('nothing was asked: write the question behind it, `familiar ask "Hello"`')
+        raise click.UsageError('there is no question: write it after `ask`, as in `familiar ask "Hello"`')
     if len(text) > MOST_CHARS:
-        raise click.UsageError(f"that is more than {MOST_CHARS:,} characters, which no model takes in; ask about less")
+        raise click.UsageError(f"that is more than {MOST_CHARS:,} characters, too much for any model; ask about less")
     return text
 
 
@@ -145,7 +145,7 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
     from familiar_connect.chat.types import InboundMessage
     from familiar_connect.commands.answer_place import AnswerPlace
     from familiar_connect.conversation.intake import IntakeResult
-    from familiar_connect.platforms.terminal.person import person_at_terminal
+    from familiar_connect.platforms.terminal.place import person_at_terminal
     from familiar_connect.platforms.terminal.unanswered import describe_unanswered
     from familiar_connect.support.aio import off_loop
 
@@ -162,7 +162,7 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
         channel_name="terminal",
     )
     told = await off_loop(
-        partial(describe_unanswered, familiar, question.chat.channel_id, remedy="Ask it again if you still wonder.")
+        partial(describe_unanswered, familiar, question.chat.channel_id, remedy="Ask again if you still want to know.")
     )
     if told is not None:
         say(f"familiar: {told}", err=True)
@@ -171,10 +171,10 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
     if heard is IntakeResult.answering:
         await familiar.reply_path.queue.wait_until_channel_idle(question.chat.channel_id)
     elif heard is IntakeResult.private:
-        await place.notice("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
+        await place.notice("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
     place.end()
     if not place.reply.strip() and not place.notices:
-        await place.notice(f"{familiar.name} said nothing. Try other words.")
+        await place.notice(f"{familiar.name} said nothing. Try saying it differently.")
     return AskOutcome(
         reply=place.reply.strip(),
         notices=tuple(place.notices),

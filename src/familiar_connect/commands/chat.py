@@ -38,8 +38,8 @@ from familiar_connect.commands.conversation import (
 from familiar_connect.commands.group_chat import GroupWish, hold_group_chat, open_group
 from familiar_connect.commands.name_completion import complete_familiars, complete_groups
 from familiar_connect.commands.prepare import prepare_to_start
+from familiar_connect.commands.upgrade import open_upgrade, wait_for_quiet
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.text import pluralize
@@ -53,18 +53,19 @@ if TYPE_CHECKING:
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.own_name import OwnName
     from familiar_connect.platforms.terminal.screen import Screen
+    from familiar_connect.platforms.terminal.upgrade import UpgradeOffer
 
 EPILOG = """\b
 Examples:
   familiar chat                           talk now
   familiar chat --familiar mira --as Sam
-  familiar chat --greeting 2              begin with the second alternate greeting of the card
-  familiar chat --new                     begin a new chat; what it remembers of you stays
-  familiar chat --chat travels            the chat called travels, begun if there is none
-  familiar chat --with wren --with ember  several familiars at once, who take turns
+  familiar chat --greeting 2              start with the card's second alternate greeting
+  familiar chat --new                     start a new chat; what it remembers about you stays
+  familiar chat --chat travels            the chat called travels, new if there is none
+  familiar chat --with wren --with ember  several familiars at once, taking turns
   familiar chat --group hearth            the group that groups/hearth.toml describes
-  familiar chat -m qwen2.5-coder-1.5b     through another model this time
-  echo "hi" | familiar chat --plain       one answer per line, nothing else on stdout
+  familiar chat -m qwen2.5-coder-1.5b     with another model this time
+  echo "hi" | familiar chat --plain       each reply in full, nothing else on stdout
 Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
 """
 
@@ -74,7 +75,7 @@ Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
 @click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you from now on.")
 @click.option("--plain", is_flag=True, help="Replies only, no colours: for pipes and scripts.")
 @click.option(
-    "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
+    "--greeting", type=click.IntRange(min=0), metavar="N", help="Start with the Nth greeting; 0 is the first."
 )
 @chat_options
 @click.option(
@@ -83,16 +84,16 @@ Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
     metavar="ID",
     multiple=True,
     shell_complete=complete_familiars,
-    help="One of several familiars to talk with at once; say it for each.",
+    help="A familiar to talk with; repeat it for each one.",
 )
 @click.option(
     "--group",
     "group_name",
     metavar="NAME",
     shell_complete=complete_groups,
-    help="The group of this name; with --with it is made.",
+    help="The group of this name; --with makes it.",
 )
-@click.option("--list", "list_chats", is_flag=True, help="List the chats with this familiar instead.")
+@click.option("--list", "list_chats", is_flag=True, help="List the chats with this familiar and leave.")
 @json_option
 @click.pass_context
 def chat(
@@ -117,7 +118,7 @@ def chat(
         say_chats(root_of(ctx, familiar_id), as_json=as_json)
         return exit_codes.OK
     if as_json:
-        raise click.UsageError("--json goes with --list here: for a reply as JSON there is `familiar ask --json`")
+        raise click.UsageError("--json works with --list here; `familiar ask --json` prints a reply as JSON")
     options = TalkOptions(user_name=user_name, plain=plain, greeting=greeting, model=model)
     if members or group_name is not None:
         return _talk_in_group(ctx, GroupWish(familiar_id, members, group_name), options, wish)
@@ -133,7 +134,7 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
     keep_log_apart(ctx, home)
     if is_first_start(home, familiar_id):
         root = make_starter(home, STARTER_ID)
-        screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
+        screen.note(f"Welcome! I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = open_root(home, familiar_id)
     prepare_to_start(root, home, model=options.model)
@@ -208,7 +209,7 @@ async def _chat(
     from familiar_connect.platforms.terminal.completion import LineCompletion
     from familiar_connect.platforms.terminal.help import OWN_COMMANDS, list_slash_commands
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
-    from familiar_connect.platforms.terminal.person import person_at_terminal
+    from familiar_connect.platforms.terminal.place import person_at_terminal
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
     from familiar_connect.support.aio import off_loop
 
@@ -222,17 +223,17 @@ async def _chat(
             user_name = await off_loop(own_name.keep, user_name)
         user = await off_loop(person_at_terminal, user_name or familiar.config.user_name, familiar)
         screen.note(describe_model(familiar))
-        offer = None if screen.plain else await off_loop(_offer, familiar, home)
-        if offer is not None:
-            screen.note(offer)
         reader: PipeReader | EditorReader
+        upgrade: UpgradeOffer | None = None
         if screen.plain:
             reader = PipeReader(sys.stdin)
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
             suggest = LineCompletion(familiar, list_slash_commands(), OWN_COMMANDS).suggest
             lines = _typed_lines(familiar, user, home)
-            reader = EditorReader(prompt_of(screen, user), lines, screen=screen, suggest=suggest)
+            reader = editor = EditorReader(prompt_of(screen, user), lines, screen=screen, suggest=suggest)
+            if familiar.has_small_model and speaks_through is None:
+                upgrade = open_upgrade([familiar], home, editor, note=lambda sentence: platform.note(sentence))
         await familiar.start()
         await greet(familiar, screen, user, greeting=options.greeting, channel_id=channel_id)
         warming = warm_up(familiar, user, channel_id)
@@ -244,12 +245,17 @@ async def _chat(
             busy_with=lambda: _busy(familiar, embedded),
             own_name=own_name,
             channel_id=channel_id,
+            upgrade=upgrade,
         )
+        if upgrade is not None and familiar.config.offer_upgrade:
+            upgrade.start(wait_for_quiet(familiar, warming))
         try:
             with _log_beside(platform, verbosity):
                 await platform.run()
         finally:
             warming.cancel()
+            if upgrade is not None:
+                await upgrade.aclose()
             reader.close()
         return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
     finally:
@@ -277,16 +283,6 @@ def _own_name(root: Path, familiar: Familiar, given: str | None) -> OwnName:
 
     is_known = bool(given or familiar.config.user_name)
     return OwnName(FamiliarFolder(root).settings_file, is_known=is_known, is_fixed=bool(given))
-
-
-def _offer(familiar: Familiar, home: Path) -> str | None:
-    from familiar_connect.platforms.terminal.welcome import offer_better_model
-    from familiar_connect.support.free_memory import free_memory
-
-    try:
-        return offer_better_model(familiar, HomeFolder(home), free_bytes=free_memory())
-    except FamiliarError:  # a broken list of models: `model list` says what is wrong with it
-        return None
 
 
 def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:

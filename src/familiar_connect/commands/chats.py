@@ -19,6 +19,7 @@ from familiar_connect.commands.common import (
     progress_bar,
     root_of,
     say,
+    say_new_folder,
     say_verbatim,
     write_unchanged,
 )
@@ -32,7 +33,7 @@ from familiar_connect.errors import HomeError
 FORMATS = ("jsonl", "md")
 EPILOG = f"""\b
 Examples:
-  familiar export chat                             the chat of last time, as SillyTavern's jsonl
+  familiar export chat                             the latest chat, as SillyTavern's jsonl
   familiar export chat --chat travels -o travels.md
   familiar export chat --format md -o -            Markdown on the screen
   familiar export chat --channel 123456789         what was said in a channel of {" or ".join(PLATFORM_TITLES)}
@@ -41,10 +42,12 @@ Examples:
 
 @click.command(name="chat", epilog=EPILOG)
 @familiar_option
-@click.option("--chat", "chat_name", metavar="NAME", shell_complete=complete_chats, help="Else the chat of last time.")
-@click.option("--channel", "channel_id", type=int, metavar="ID", help="A channel of another place instead.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; - is the screen.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the file's ending says, else jsonl.")
+@click.option("--chat", "chat_name", metavar="NAME", shell_complete=complete_chats, help="Default: the latest chat.")
+@click.option("--channel", "channel_id", type=int, metavar="ID", help="A channel of a platform instead.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write; - is the screen."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file's ending, else jsonl.")
 @click.pass_context
 def export_chat_command(
     ctx: click.Context,
@@ -54,9 +57,9 @@ def export_chat_command(
     output: Path | None,
     form: str | None,
 ) -> None:
-    """Write one chat out: as SillyTavern's chat file (jsonl), or as Markdown."""
+    """Export one chat as a SillyTavern chat file (jsonl) or as Markdown."""
     if chat_name is not None and channel_id is not None:
-        raise click.UsageError("--chat names a chat of the terminal, --channel another place: leave one out")
+        raise click.UsageError("use --chat for a chat of the terminal or --channel for a platform's channel, not both")
     root = root_of(ctx, familiar_id)
     name, channel_id = _which(root, chat_name, channel_id)
     chosen = form or _form_of(output)
@@ -71,8 +74,10 @@ def export_chat_command(
         target = output.resolve() if output else HomeFolder(home_of(ctx)).exports / usual
         if target.is_dir():
             target = target / usual
+        if output:
+            say_new_folder(target)
         count = _write_lines(target, lines)
-    hint = " SillyTavern takes it under Manage chat files, Import." if chosen == "jsonl" else ""
+    hint = " In SillyTavern: Manage chat files, Import." if chosen == "jsonl" else ""
     say(f"Wrote {target} ({count:,} messages).{hint}")
 
 
@@ -93,7 +98,7 @@ def _form_of(output: Path | None) -> str:
     if ending in ("markdown", "txt"):
         return "md"
     if ending and ending not in FORMATS:
-        raise click.UsageError(f"a chat is not written as .{ending}: name a .jsonl or .md file")
+        raise click.UsageError(f"a chat cannot be saved as .{ending}: name a .jsonl or .md file")
     return ending or "jsonl"
 
 
@@ -102,7 +107,7 @@ def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progre
     from familiar_connect.bootstrap.chat_files.chat_story import story_metadata
     from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
     from familiar_connect.channel_config import ChannelConfigStore
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore

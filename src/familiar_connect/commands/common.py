@@ -27,8 +27,7 @@ from familiar_connect.config.home import (
     pick_familiar,
     profile_path,
 )
-from familiar_connect.config.links import refuse_links
-from familiar_connect.config.permissions import restrict_to_owner
+from familiar_connect.config.permissions import refuse_links, restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
@@ -51,7 +50,7 @@ familiar_option = click.option(
     "familiar_id",
     metavar="ID",
     shell_complete=complete_familiars,
-    help="Which familiar (else FAMILIAR_ID).",
+    help="Which familiar (default: FAMILIAR_ID).",
 )
 MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""
@@ -112,6 +111,12 @@ def write_unchanged(text: str) -> None:
     click.echo(text, nl=False)
 
 
+def say_new_folder(target: Path) -> None:
+    """Say that writing to *target* makes a folder, where it does."""
+    if not target.parent.exists():
+        say(f"Making the folder {target.parent}.")
+
+
 def say_in_pages(text: str) -> None:
     """Print a long *text*: page by page where somebody watches and it does not fit the terminal."""
     shown = wrap_for(sys.stdout, printable(with_command(text)))
@@ -153,7 +158,7 @@ def keep_log_apart(ctx: click.Context, home: Path) -> None:
         return
     failure = log_to_file(HomeFolder(home).log_file)
     if failure is not None:
-        say(f"familiar: no log is kept of this talk: {failure}", err=True)
+        say(f"familiar: this run keeps no log: {failure}", err=True)
 
 
 def say_kept_warnings() -> None:
@@ -185,12 +190,11 @@ def _say_about(home: Path, *, is_named: bool) -> None:
     nearby = None if is_named else home_nearby()
     if nearby is not None and nearby.resolve() != home.resolve():
         say(
-            "./data holds familiars and is not used, because nobody named it: "
-            f"`{program_name()} --home ./data chat` does.",
+            f"./data holds familiars but is not used unless you name it: `{program_name()} --home ./data chat` does.",
             err=True,
         )
     if restrict_to_owner(home):
-        say(f"{home}: others on this computer could read its files; now only you can.", err=True)
+        say(f"{home}: other people on this computer could read its files; now only you can.", err=True)
 
 
 def root_of(ctx: click.Context, familiar_id: str | None) -> Path:
@@ -214,7 +218,7 @@ def _say_choice(home: Path, root: Path) -> None:
 
     name = read_persona_name(FamiliarFolder(root).memory, root.name)
     shown = ", ".join(others[:MOST_NAMED]) + (" …" if len(others) > MOST_NAMED else "")
-    say(f"This is {name}, the one used last; --familiar ID chooses another: {shown}", err=True)
+    say(f"This is {name}, the one you used last; --familiar ID chooses another: {shown}", err=True)
 
 
 def familiar_meant(home: Path, familiar_id: str | None = None) -> str:
@@ -259,7 +263,7 @@ def read_today(root: Path) -> tuple[DayRecord, LimitsConfig]:
     from datetime import UTC, datetime
     from zoneinfo import ZoneInfo
 
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.observe.spending import DayRecord, SpendingStore
 
     folder = FamiliarFolder(root)

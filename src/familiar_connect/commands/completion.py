@@ -15,7 +15,7 @@ Examples:
   familiar completion bash >> ~/.bashrc
   familiar completion zsh >> ~/.zshrc
   mkdir -p ~/.config/fish/completions && familiar completion fish > ~/.config/fish/completions/familiar.fish
-It completes `familiar` and `familiar-connect`, where one of them is on the PATH: both are in .venv/bin.
+It completes `familiar` and `familiar-connect` if they are on the PATH: both are in .venv/bin.
 """
 _TAKE_WORD = "COMPREPLY+=($value)"
 _TAKE_QUOTED_WORD = 'printf -v value %q "$value"; COMPREPLY+=("$value")'
@@ -33,7 +33,7 @@ fi
 @click.command(epilog=EPILOG)
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes Tab complete verbs, options, familiars, chats and models in a shell."""
+    """Print the shell code that lets Tab complete verbs, options, familiars, chats and models."""
     from click.shell_completion import get_completion_class
 
     root = click.get_current_context().find_root().command

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 CONNECT_EPILOG = """\b
 Examples:
-  familiar connect                                       finds servers on this computer, asks, tests, writes
-  familiar connect --list --json                         what was found, for a script; nothing is written
+  familiar connect                                       finds servers on this computer, asks, tests, saves
+  familiar connect --list --json                         what was found, for a script; saves nothing
   familiar connect ollama                                the same for a server whose address is known
-  familiar connect localhost:9999                        any address; http:// and /v1 are added where you leave them out
+  familiar connect localhost:9999                        any address; http:// and /v1 are optional
   familiar connect --to ollama --model llama3.2          every familiar
   familiar connect --to ollama --model llama3.2 --familiar mira
   familiar connect --to openrouter --model openai/gpt-4o-mini --key-env OPENROUTER_API_KEY
@@ -86,14 +86,16 @@ class ConnectOptions:
 
 @click.command(epilog=CONNECT_EPILOG)
 @click.argument("where", required=False)
-@click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (else all of this home).")
-@click.option("--to", type=click.Choice(list(KNOWN_ENDPOINTS)), help="A kind of endpoint whose address is known.")
+@click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (default: all in this home).")
+@click.option("--to", type=click.Choice(list(KNOWN_ENDPOINTS)), help="A kind of server whose address is known.")
 @click.option("--url", help="Base URL of any OpenAI-compatible endpoint, ending before /chat/completions.")
-@click.option("--model", help="The model's id at that endpoint; asked for, or chosen where there is only one.")
-@click.option("--key-env", help="Name of the variable that holds the key; asked for if it is not set.")
-@click.option("--port", "ports", type=click.IntRange(1, 65535), multiple=True, help="Look for a server here as well.")
+@click.option("--model", help="The model's id there; asked for if there are several.")
+@click.option("--key-env", help="The variable that holds the key; asks for the key if it is not set.")
+@click.option(
+    "--port", "ports", type=click.IntRange(1, 65535), multiple=True, help="Also look for a server on this port."
+)
 @click.option("--list", "only_list", is_flag=True, help="Show the servers and models on this computer; write nothing.")
-@click.option("--no-test", is_flag=True, help="Write without asking the endpoint for a reply first.")
+@click.option("--no-test", is_flag=True, help="Save without testing the endpoint first.")
 @json_option
 @click.pass_context
 def connect(
@@ -109,12 +111,12 @@ def connect(
     no_test: bool,
     as_json: bool,
 ) -> int:
-    """Use a model of another server: finds those on this computer, asks, tests, writes and keeps the key.
+    """Use a model server: find those on this computer, ask, test, save and keep the key.
 
     WHERE is what --to or --url takes: a kind of endpoint, or an address.
     """
     if where is not None and (to is not None or url is not None):
-        raise click.UsageError(f"{where} and --{'to' if to else 'url'} each name an address: give one of them", ctx=ctx)
+        raise click.UsageError(f"{where} and --{'to' if to else 'url'} each name an address: give only one", ctx=ctx)
     if where is not None:
         to, url = (where.lower(), None) if where.lower() in KNOWN_ENDPOINTS else (None, where)
     if only_list:
@@ -123,14 +125,16 @@ def connect(
         to=to, url=url, model=model, key_env=key_env, test=not no_test, quiet=as_json, ports=tuple(ports)
     )
     if as_json and (model is None or (to is None and url is None)) and to != "embedded":
-        raise ConfigError("--json asks nothing: give --to or --url, and --model (`--list --json` shows what there is)")
+        raise ConfigError(
+            "--json asks no questions: give --to or --url, and --model (`--list --json` shows what there is)"
+        )
     return connect_home(home_of(ctx), familiar_id, options)
 
 
 def connect_home(home: Path, familiar_id: str | None, options: ConnectOptions) -> int:
     """Connect the familiars of *home*, or one of them, as *options* say; what they leave open is asked."""
     if options.to is not None and options.url is not None:
-        raise click.UsageError(f"--to {options.to} and --url each name an address: give one of them")
+        raise click.UsageError(f"--to {options.to} and --url each name an address: give only one")
     if options.to is None and options.url is None:
         options = _choose(options)
     if options.to == "embedded":
@@ -199,7 +203,7 @@ def _choose(options: ConnectOptions) -> ConnectOptions:
     if not rows:
         say("No model server answers on this computer.")
     if len(there) > len(rows):
-        say(f"     … and {len(there) - len(rows):,} more: --model names one")
+        say(f"     … and {len(there) - len(rows):,} more: choose one with --model")
     more = [("openrouter", "OpenRouter, with a key"), (OTHER, "another address"), ("embedded", "the embedded model")]
     for number, (word, says) in enumerate(more, start=len(rows) + 1):
         say(f"{number:>3}  {word:<32} {says}")
@@ -219,8 +223,8 @@ def _pick(rows: Sequence[str], question: str) -> int:
         if given in rows:
             return str(rows.index(given))
         known = given in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[given].url
-        why = f"nobody answers at {KNOWN_ENDPOINTS[given].url}" if known else "that is not in the list"
-        raise ConfigError(f"Answer with a number from 1 to {len(rows)}: {why}")
+        why = f"no server answers at {KNOWN_ENDPOINTS[given].url}" if known else "that is not in the list"
+        raise ConfigError(f"Enter a number from 1 to {len(rows)}: {why}")
 
     return int(_ask(f"{question} (a number)", read, default="1"))
 
@@ -234,7 +238,7 @@ def _target(options: ConnectOptions, home: Path) -> ConnectTarget:
     key_env = options.key_env
     if options.to == OTHER:
         address = _ask("Base URL, such as http://127.0.0.1:8000/v1", _address)
-        question = "Name for its key, such as MY_KEY (empty: it needs none)"
+        question = "Name for its key, such as MY_KEY (leave empty if it needs none)"
         key_env = _key_name(key_env) if key_env else _ask(question, _key_name, default="")
     else:
         address = _address(options.url or known.url or "")
@@ -286,11 +290,11 @@ def _address(given: str) -> str:
     except InvalidValue:
         raise ConfigError(f"The base URL must be {BASE_URL.says}") from None
     if "://" not in given:
-        say(f"{given.strip()} is taken as {address}", err=True)
+        say(f"{given.strip()} becomes {address}", err=True)
     short = address.rstrip("/").removesuffix(CALL_PATH)
     if short == address.rstrip("/"):
         return address
-    say(f"{CALL_PATH} is left off the address; every call adds it.")
+    say(f"{CALL_PATH} was removed from the address; every call adds it.")
     return short
 
 
@@ -365,7 +369,7 @@ def _new_key(target: ConnectTarget, home: Path, options: ConnectOptions) -> tupl
 
 def _ask_key(target: ConnectTarget, home: Path, options: ConnectOptions) -> str:
     if options.quiet:
-        raise MissingKeyError(f"{target.key_env} is not set, and --json asks nothing: set it, or leave --json out")
+        raise MissingKeyError(f"{target.key_env} is not set, and --json asks no questions: set it, or leave --json out")
     return _ask(f"Key for {target.address} (kept in {HomeFolder(home).secrets_file})", _key, hide=True)
 
 
@@ -417,7 +421,7 @@ def _say_written(
         return
     say_choice(written, choice.model)
     if options.to != "embedded":
-        say("A message costs one call; summaries and memories are made between replies.")
+        say("A message costs one call; summaries and memories are written between replies.")
 
 
 def say_choice(written: WrittenChoice, model: str) -> None:
@@ -425,7 +429,7 @@ def say_choice(written: WrittenChoice, model: str) -> None:
     alone = len(written.familiars) == 1 and written.files[-1].parent.name == written.familiars[0]
     whose = written.familiars[0] if alone else "every familiar of this home"
     named = "the embedded model" if model == "embedded" else model
-    say(f"{written.files[-1]}: {whose} now uses {named}, wherever a slot names no model of its own.")
+    say(f"{written.files[-1]}: {whose} now uses {named}, except in slots that name their own model.")
     for sentence in written.exceptions:
         say(sentence)
     name = f" --familiar {written.familiars[0]}" if len(written.familiars) == 1 else ""

@@ -33,7 +33,7 @@ def scripts_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--allow-scripts/--no-scripts",
         "allow_scripts",
         default=None,
-        help="Allow the regex scripts that come with it, or leave them off, without asking.",
+        help="Allow the regex scripts that come with it, or leave them off; do not ask.",
     )(command)
 
 
@@ -79,7 +79,7 @@ def settle_scripts(root: Path, *, allow: bool | None = None, err: bool = False) 
     if not waiting:
         return
     what = pluralize(len(waiting), "regex script")
-    say(f"{what} came with it and changed nothing yet. What people say is kept as they say it either way.", err=err)
+    say(f"{what} came with it and changed nothing yet. Either way, what people say is stored unchanged.", err=err)
     for number, script in enumerate(waiting[:MOST_SHOWN], start=1):
         say(f"  {number}. {explain_script(script)}", err=err)
     if len(waiting) > MOST_SHOWN:
@@ -107,22 +107,22 @@ def missing_settings(root: Path, home: Path) -> list[SettingRequest]:
 def ask_about_settings(root: Path, home: Path) -> None:
     """Ask the person at the terminal about each such setting; where nobody can be asked, say that it does not count."""
     for each in missing_settings(root, home):
-        say(f"{root.name} has the setting {each}, which you have not allowed: with it, it {each.effect}.", err=True)
+        say(f"{root.name} has the setting {each}, which you have not allowed. It {each.effect}.", err=True)
         if _can_ask() and click.confirm("Allow it from now on?", default=False, err=True):
             OwnerConsent(home, root.name).allow_setting(each.key, each.value)
         else:
-            say(f"It does not count. To allow it: `{allow_command(root, each)}`", err=True)
+            say(f"It has no effect. To allow it: `{allow_command(root, each)}`", err=True)
 
 
 def ask_about_offered(root: Path, home: Path, offered: Mapping[str, object]) -> None:
-    """Ask the person at the terminal about settings that came with somebody else's familiar and were not taken."""
+    """Ask the person at the terminal about settings that came with someone else's familiar and were not taken."""
     from familiar_connect.config.merge import merge_settings
 
     consent, file = OwnerConsent(home, root.name), FamiliarFolder(root).settings_file
     for each in consent.missing_settings(offered):
-        say(f"It came with the setting {each}: with it, {root.name} {each.effect}.")
+        say(f"It came with the setting {each}: {root.name} then {each.effect}.")
         if not (_can_ask() and click.confirm("Take it?", default=False)):
-            say(f"Not taken. If you want it, write it into {file}.")
+            say(f"Not added. If you want it, write it into {file}.")
             continue
         wanted = f"{each.key} = {toml_literal(each.value)}"
         write_text(file, merge_settings(read_text(file) or "", wanted, where=file))

@@ -31,7 +31,7 @@ class ChatWish:
 
     def check(self) -> None:
         if self.is_continued and (self.is_new or self.name is not None):
-            raise click.UsageError("--continue goes on with the chat of last time: leave out --new and --chat")
+            raise click.UsageError("--continue opens the latest chat: leave out --new and --chat")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +47,21 @@ class TalkOptions:
 def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say in which chat and through which model."""
     options = (
-        click.option("--new", "is_new", is_flag=True, help="Begin a new chat; with --chat under that name."),
-        click.option("-c", "--continue", "is_continued", is_flag=True, help="Go on with the chat of last time."),
+        click.option("--new", "is_new", is_flag=True, help="Start a new chat; --chat names it."),
+        click.option("-c", "--continue", "is_continued", is_flag=True, help="Continue the latest chat."),
         click.option(
             "--chat",
             "chat_name",
             metavar="NAME",
             shell_complete=complete_chats,
-            help="The chat of this name; begun if there is none.",
+            help="The chat of this name; new if there is none.",
         ),
         click.option(
             "-m",
             "--model",
             metavar="MODEL",
             shell_complete=complete_models,
-            help="Answer through this model this time: one of `model list`, or one of the endpoint in use.",
+            help="Use this model this time: one of `model list`, or of the current endpoint.",
         ),
     )
     for option in reversed(options):
@@ -72,7 +72,7 @@ def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_chat(root: Path, wish: ChatWish, *, usual: str | None = None) -> Chat:
     """The chat that is meant, begun if it is not there.
 
-    Without a wish it is the one called *usual*, which stays beside the chat of last time; else that of last time.
+    Without a wish it is the one called *usual*, which stays beside the latest chat; else that of last time.
     """
     from familiar_connect.history.chats import ChatRegistry
 
@@ -94,7 +94,7 @@ def model_for_call(root: Path, home: Path, model: str | None) -> LLMSlotConfig |
     if model is None:
         return None
     from familiar_connect.commands.model_choice import slot_for_model
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     return slot_for_model(home, config.llm["main_prose"], model)

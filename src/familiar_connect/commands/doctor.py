@@ -24,7 +24,6 @@ from familiar_connect.commands.common import (
     json_option,
     open_root,
     profile_of,
-    say_below,
     say_json,
     spinner,
 )
@@ -41,6 +40,7 @@ from familiar_connect.commands.doctor_checks import (
     check_regex,
     check_voice,
 )
+from familiar_connect.commands.doctor_report import BETTER_MODELS, report_findings
 from familiar_connect.commands.doctor_search import LARGE_BACKLOG, check_search, describe_backlog
 from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
@@ -48,7 +48,7 @@ from familiar_connect.config.command import command_name, set_familiar_option
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
-from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.config.llm import EMBEDDED_MODEL, MAIN_SLOT
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.text import pluralize
@@ -66,15 +66,15 @@ SQLITE_START = b"SQLite format 3\0"
 """How long a server on this computer may take to open its door."""
 ASK_TIMEOUT_S = 120.0
 """How long a model may take for a word; a server on this computer may load it first."""
-MAIN_SLOT = "main_prose"
 
 
 @click.command()
 @familiar_option
-@click.option("--offline", is_flag=True, help="Ask no model for a word, and knock at no other computer.")
-@click.option("--privacy", is_flag=True, help="Only say what the program may contact, and why; contacts nobody.")
-@click.option("--live", is_flag=True, help="Only say whether a program of ours runs it now: exit code 0 if so, else 1.")
-@click.option("--ask-models", is_flag=True, hidden=True, help="What is done anyway, unless --offline.")
+@click.option("--offline", is_flag=True, help="Ask no model and contact no other computer.")
+@click.option("--privacy", is_flag=True, help="Only list what the program may contact, and why; contacts no one.")
+@click.option("--live", is_flag=True, help="Only say whether the familiar is running: exit code 0 if so, else 1.")
+@click.option("--all", "shows_all", is_flag=True, help="Show every check, not only what needs doing.")
+@click.option("--ask-models", is_flag=True, hidden=True, help="The default, unless --offline.")
 @json_option
 @click.pass_context
 def doctor(
@@ -83,13 +83,14 @@ def doctor(
     offline: bool,
     privacy: bool,
     live: bool,
+    shows_all: bool,
     ask_models: bool,
     as_json: bool,
 ) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
-    Each model is asked for a word, a server elsewhere too, and a platform with a bot of yours about its token and
-    permissions. Exit code 1 when something is wrong.
+    It asks each model for a word, on other servers too, and each platform about your bot's token and permissions.
+    Exit code 1 when something is wrong.
     """
     set_familiar_option(familiar_id)
     if live:
@@ -100,14 +101,12 @@ def doctor(
         from familiar_connect.commands.doctor_privacy import show_contacts
 
         return show_contacts(ctx, familiar_id, as_json=as_json)
-    findings = []
-    mark = {"ok": "✓", "warn": "!", "bad": "✗"}
-    for finding in run_checks(home_of(ctx), familiar_id, ask_models=ask_models or not offline):
-        findings.append(finding)
-        if not as_json:
-            say_below(f"{mark[finding.state]} {finding.area:<9} ", finding.says)
+    checks = run_checks(home_of(ctx), familiar_id, ask_models=ask_models or not offline)
     if as_json:
+        findings = list(checks)
         say_json([asdict(finding) for finding in findings])
+    else:
+        findings = report_findings(checks, shows_all=shows_all)
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
@@ -175,7 +174,7 @@ def _folders(root: Path) -> Iterator[DoctorFinding]:
         if not folder.is_dir():
             yield DoctorFinding(name, "bad", f"{folder} is a file where a folder is needed: move it away")
         elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            yield DoctorFinding(name, "bad", f"{folder} may not be read and written: give yourself the right to")
+            yield DoctorFinding(name, "bad", f"{folder} cannot be read and written: give yourself the right to")
 
 
 def _settings(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iterator[DoctorFinding]:
@@ -212,7 +211,7 @@ def _free_memory() -> DoctorFinding:
 
     free = free_memory()
     if free is None:
-        return DoctorFinding("ram", "ok", "this system does not tell how much memory is free")
+        return DoctorFinding("ram", "ok", "this system does not say how much memory is free")
     limit = left_of_limit()
     if limit is not None and limit < LEAST_BYTES:
         return DoctorFinding("ram", "bad", memory_sentence(limit))
@@ -233,7 +232,7 @@ def _embedded(home: Path) -> DoctorFinding:
 
 
 def _models(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iterator[DoctorFinding]:
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.config.secrets import Secrets
     from familiar_connect.config.trust import TrustedOrigins
 
@@ -266,9 +265,9 @@ def _models(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iter
 
 def _embedded_model(whose: str, model: str, home: Path, *, ask: bool) -> Iterator[DoctorFinding]:
     """A model inside the program: whether its file can be run here, and what it says."""
-    from familiar_connect.llm.embedded.servers import EmbeddedServers
+    from familiar_connect.llm.embedded.server import EmbeddedServers
 
-    small = f" (small; `{command_name()} model list` shows better ones)" if model == EMBEDDED_MODEL else ""
+    small = f" (small; `{command_name()} model list` {BETTER_MODELS})" if model == EMBEDDED_MODEL else ""
     says = f"{whose}: {model}{small}"
     try:
         if model != EMBEDDED_MODEL:
@@ -284,7 +283,7 @@ def _embedded_model(whose: str, model: str, home: Path, *, ask: bool) -> Iterato
 
 def _embedded_word(model: str, home: Path) -> str:
     from familiar_connect.config.llm import local_model_name
-    from familiar_connect.llm.embedded.word import ask_model_file, ask_small_model
+    from familiar_connect.llm.embedded.probe import ask_model_file, ask_small_model
     from familiar_connect.llm.local.library import ModelLibrary
 
     name = local_model_name(model)
@@ -333,13 +332,13 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
                 ssl.create_default_context().wrap_socket(knock, server_hostname=host).close()
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or "it does not speak https"
-        fix = "mend its certificate, or name the one that signed it in the variable SSL_CERT_FILE"
+        fix = "fix its certificate, or name the one that signed it in the variable SSL_CERT_FILE"
         return DoctorFinding("model", "bad", f"{says}: it cannot be trusted ({why}); {fix}")
     except (OSError, ValueError):
         return DoctorFinding(
-            "model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`"
+            "model", "bad", f"{says}: nothing answers there; start that server, or run `familiar connect`"
         )
-    return DoctorFinding("model", "ok", f"{says} (someone listens there)")
+    return DoctorFinding("model", "ok", f"{says} (a server listens there)")
 
 
 def _history(root: Path) -> DoctorFinding:
@@ -360,7 +359,7 @@ def _read_history(path: Path, familiar_id: str) -> str:
             raise FamiliarError(f"{path}: {problems[0]}; copy it to a safe place and restore a backup")
         undone = count_undone(store, familiar_id=familiar_id)
         said = store.count(familiar_id=familiar_id) - undone
-        taken_back = f", {undone:,} more taken back" if undone else ""
+        taken_back = f", {undone:,} more removed" if undone else ""
         return f"{pluralize(said, 'turn')}{taken_back}, {os.path.getsize(path) / 1e6:.1f} MB, sound"
     finally:
         store.close()
@@ -384,7 +383,7 @@ def _ledger(root: Path) -> Iterator[DoctorFinding]:
     path = FamiliarFolder(root).metrics_db
     problem = SQLiteCollector(path).problem() if path.exists() else None
     if problem:
-        says = f"{path} cannot be read ({problem}): move it away, a new one is made; nothing said is lost with it"
+        says = f"{path} cannot be read ({problem}): move it away and a new one is made; no message is lost"
         yield DoctorFinding("ledger", "bad", says)
 
 
@@ -428,8 +427,8 @@ def _has_text(store: MemoryStore, paths: tuple[str, ...]) -> bool:
 
 def _confidence(root: Path) -> Iterator[DoctorFinding]:
     """Files of a home made before that do not say who may hear them; and what `confidence = "open"` means."""
-    from familiar_connect.config import load_character_config
-    from familiar_connect.disclosure import Confidence
+    from familiar_connect.audience import Confidence
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.maintenance.audience_proposals import count_unsettled_files
     from familiar_connect.memory.part_audiences import PartAudiences
@@ -438,7 +437,7 @@ def _confidence(root: Path) -> Iterator[DoctorFinding]:
     folder = FamiliarFolder(root)
     is_open = load_character_config(folder.settings_file).confidence is Confidence.open
     if is_open and OwnerConsent(folder.home.root, root.name).allows_setting("confidence", "open"):
-        meaning = 'confidence = "open": direct messages and hidden channels may be told anywhere'
+        meaning = 'confidence = "open": the familiar may repeat direct messages and hidden channels anywhere'
         yield DoctorFinding("confidence", "warn", f"{folder.settings_file}: {meaning}")
     if not folder.history_db.exists() or not folder.history_db.stat().st_size or not folder.memory.is_dir():
         return
@@ -446,8 +445,8 @@ def _confidence(root: Path) -> Iterator[DoctorFinding]:
         store = MemoryStore(folder.memory, audit_dir=folder.audit)
         count = count_unsettled_files(PartAudiences(store, history, familiar_id=root.name))
     if count:
-        fix = "`familiar memory audiences` proposes whose they are"
-        yield DoctorFinding("confidence", "warn", f"{count} files do not say who may hear them: {fix}")
+        fix = "`familiar memory audiences` suggests who may"
+        yield DoctorFinding("confidence", "warn", f"{count} files do not say who may see them: {fix}")
 
 
 def _versions(root: Path) -> Iterator[DoctorFinding]:
@@ -461,22 +460,22 @@ def _versions(root: Path) -> Iterator[DoctorFinding]:
         for problem in problems:
             yield DoctorFinding("versions", "bad", problem)
         if not problems:
-            yield DoctorFinding("versions", "ok", f"{len(audit.entries()):,} changes, every earlier text is there")
+            yield DoctorFinding("versions", "ok", f"{len(audit.entries()):,} changes, every earlier version is there")
 
 
 def _index(root: Path) -> DoctorFinding:
     index = FamiliarFolder(root).index
     if not index.is_dir():
-        return DoctorFinding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
+        return DoctorFinding("index", "ok", "none yet: a running chat builds it, or `familiar memory reindex`")
     for file in index.glob("*.sqlite"):
         if file.stat().st_size and load_bytes(file, limit=len(SQLITE_START)) != SQLITE_START:
-            fix = "`familiar memory reindex` makes it again, nothing said is lost"
-            return DoctorFinding("index", "bad", f"{file} is no index any more: delete it; {fix}")
+            fix = "`familiar memory reindex` rebuilds it, no message is lost"
+            return DoctorFinding("index", "bad", f"{file} is damaged: delete it; {fix}")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
     says = f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt"
     behind, missing = describe_backlog(root)
     if missing >= LARGE_BACKLOG:
-        return DoctorFinding("index", "warn", f"still being built: {behind}. It goes on while a chat runs; {says}")
+        return DoctorFinding("index", "warn", f"still being built: {behind}. It continues while a chat runs; {says}")
     return DoctorFinding("index", "ok", f"{says}{f'; {behind}' if behind else ''}")
 
 

@@ -54,7 +54,7 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
 def _platform_finding(name: str, reason: str | None, missing: str | None, *, is_wanted: bool) -> DoctorFinding:
     """How a platform stands: *reason* says why it does not run, *missing* what its owner has not given."""
     if reason is None:
-        return DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
+        return DoctorFinding(name, "ok", "set up, and its library is installed: `familiar run` answers there")
     return DoctorFinding(name, "bad", reason) if is_wanted else DoctorFinding(name, "ok", f"off: {missing}")
 
 
@@ -110,14 +110,14 @@ def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFindin
     name = store.active()
     if name is None:
         count = len(store.names())
-        says = f"none in force ({count} there)" if count else "none: `familiar preset import FILE` brings one in"
+        says = f"none active ({count} imported)" if count else "none: `familiar preset import FILE` adds one"
         yield DoctorFinding("preset", "ok", says)
     else:
-        fix = "`familiar preset use NAME` puts another in force, `familiar preset off` none"
+        fix = "`familiar preset use NAME` activates another, `familiar preset off` none"
         try:
             nodes = nodes_of(store.get(name), PresetFidelity.with_memory)
         except PresetError as error:
-            yield DoctorFinding("preset", "bad", f"{name} is in force and cannot be used: {error}; {fix}")
+            yield DoctorFinding("preset", "bad", f"{name} is active but cannot be used: {error}; {fix}")
         else:
             yield _preset_size(root, home, name, [node.content for node in nodes])
     for channel_id, chosen in _channel_presets(root):
@@ -140,7 +140,7 @@ def check_proposals(root: Path) -> Iterator[DoctorFinding]:
     counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
     if waiting:
         says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        yield DoctorFinding("review", "warn", f"{says} wait: `familiar memory review`")
+        yield DoctorFinding("review", "warn", f"{says} waiting: `familiar memory review`")
 
 
 def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
@@ -148,8 +148,8 @@ def check_consent(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.commands.consent import allow_command, missing_settings
 
     for each in missing_settings(root, home):
-        fix = f"to allow it: `{allow_command(root, each)}`; else take it out"
-        yield DoctorFinding("consent", "warn", f"{each} does not count, for you have not allowed it: {fix}")
+        fix = f"allow it with `{allow_command(root, each)}`, or remove it"
+        yield DoctorFinding("consent", "warn", f"{each} has no effect, because you have not allowed it: {fix}")
 
 
 def check_extensions(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
@@ -166,7 +166,7 @@ def check_extensions(root: Path, home: Path, *, knocks: bool = False) -> Iterato
     allowed = {each.name for each in ExtensionList(home).list_allowed()}
     for name in sorted(config.extension_tables.keys() - allowed):
         fix = f"`familiar extension allow {name}` lets it run"
-        yield DoctorFinding("extensions", "warn", f"[{name}] counts for nothing, for you have not allowed it: {fix}")
+        yield DoctorFinding("extensions", "warn", f"[{name}] has no effect, because you have not allowed it: {fix}")
     if not allowed:
         return
     from familiar_connect.extensions.create import PartMaker, check_parts
@@ -184,7 +184,7 @@ def check_extensions(root: Path, home: Path, *, knocks: bool = False) -> Iterato
 def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Who the familiar is, where that is more than its prompts show."""
     from familiar_connect.config import load_character_config
-    from familiar_connect.config.modes import channel_config_for_mode
+    from familiar_connect.config.channel import channel_config_for_mode
     from familiar_connect.context.layers import Layer
     from familiar_connect.context.providers.character import read_character
     from familiar_connect.llm.profiles import capabilities_for
@@ -204,7 +204,7 @@ def check_character(root: Path, home: Path) -> Iterator[DoctorFinding]:
     tokens = sum(estimate_tokens(text, slot.model) for text in texts)
     if tokens > room:
         fix = "shorten it, or raise `character` under [budget]"
-        says = f"memory/self is about {tokens:,} tokens, of which a prompt shows {room:,}, not the rest; {fix}"
+        says = f"memory/self is about {tokens:,} tokens, and a prompt shows only {room:,} of them; {fix}"
         yield DoctorFinding("character", "warn", says)
 
 
@@ -226,11 +226,11 @@ def check_regex(root: Path) -> Iterator[DoctorFinding]:
     yield DoctorFinding("regex", "ok", summarize_scripts(scripts))
     if names := ", ".join(each.name for each in waiting_scripts(scripts)):
         fix = f"`familiar regex allow --familiar {root.name}` shows what they do and allows them"
-        yield DoctorFinding("regex", "warn", f"not allowed by you, so off: {names}; {fix}")
+        yield DoctorFinding("regex", "warn", f"off until you allow them: {names}; {fix}")
     for script in scripts:
         problem = None if script.is_off and not script.is_waiting else script_problem(script)
         if problem is not None:
-            fix = f'`familiar regex off "{script.name}"` ends this line'
+            fix = f'`familiar regex off "{script.name}"` hides this line'
             says = f"{script.name} ({script.origin}) cannot run: {problem}; {fix}"
             yield DoctorFinding("regex", "warn", says)
 
@@ -250,7 +250,7 @@ def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> 
     if window and tokens * 2 > window:
         fix = "`familiar preset toggle` turns prompts off, `familiar preset off` the preset"
         return DoctorFinding(
-            "preset", "warn", f"{says}: too large for {slot.model}, which takes in {window:,} in all; {fix}"
+            "preset", "warn", f"{says}: too large for {slot.model}, which takes {window:,} in all; {fix}"
         )
     return DoctorFinding("preset", "ok", says)
 
@@ -290,13 +290,15 @@ def check_documents(root: Path) -> Iterator[DoctorFinding]:
     folder = own.memory / DOCUMENTS_FOLDER
     files = MemoryStore(own.memory).glob(f"{DOCUMENTS_FOLDER}*.md") if folder.is_dir() else []
     if not files:
-        yield DoctorFinding("documents", "ok", "none: `familiar import document FILE` brings one in")
+        yield DoctorFinding("documents", "ok", "none: `familiar import document FILE` adds one")
         return
     size = sum((own.memory / path).stat().st_size for path in files)
     searched = own.index.is_dir()
     says = f"{len(files)} in {folder}, {size / 1e3:.1f} kB"
     if not searched:
-        yield DoctorFinding("documents", "warn", f"{says}, not searched yet: `familiar memory reindex` makes the index")
+        yield DoctorFinding(
+            "documents", "warn", f"{says}, not searched yet: `familiar memory reindex` builds the index"
+        )
     else:
         yield DoctorFinding("documents", "ok", says)
 
@@ -320,14 +322,14 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
         return
     if lacking:
         yield DoctorFinding(
-            "voice", "warn", f"not all of it is there ({', '.join(lacking)}): {how_to_install('voice')}"
+            "voice", "warn", f"some parts are missing ({', '.join(lacking)}): {how_to_install('voice')}"
         )
         return
     problems = [*_missing_speech_models(list_model_files(config, access)), *SoundCard().list_problems()]
     for problem in problems:
         yield DoctorFinding("voice", "warn", problem)
     if not problems:
-        yield DoctorFinding("voice", "ok", "ears, voice, microphone and speakers are there: `familiar voice` talks")
+        yield DoctorFinding("voice", "ok", "recogniser, voice, microphone and speakers work: try `familiar voice`")
 
 
 def _missing_speech_models(model_files: Mapping[str, str]) -> Iterator[str]:
@@ -341,4 +343,4 @@ def _missing_speech_models(model_files: Mapping[str, str]) -> Iterator[str]:
         folders = spec.submodule_search_locations if spec is not None else None
         if folders and not any(next(Path(folder).glob(pattern), None) for folder in folders):
             reason = how_to_install("voice").partition("; ")[2]
-            yield f"the package {name} has lost its model: remove the package and {reason}"
+            yield f"the package {name} has no model: remove the package and {reason}"

@@ -20,7 +20,7 @@ def show_live(home: Path, familiar_id: str | None, *, as_json: bool) -> int:
     elif is_live:
         says = f"{root.name} is running; its last sign of life is {seconds:.0f} s old."
     else:
-        says = f"{root.name} hangs: its program is there and gave no sign of life for {seconds:.0f} s. Restart it."
+        says = f"{root.name} hangs: its program has given no sign of life for {seconds:.0f} s. Restart it."
     if as_json:
         say_json({"familiar": root.name, "live": is_live, "seconds_since_sign_of_life": seconds, "says": says})
     else:

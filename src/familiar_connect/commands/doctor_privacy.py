@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANYWHERE = "any public address"
 PACKAGE_INDEX = "the package index of pip"
 HUB = "https://huggingface.co"
+FETCHES = "`familiar model get NAME`, or Ctrl-G where a chat offers one,"
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 When = Literal["while it talks", "at the first start", "when you ask"]
 UNASKED: When = "while it talks"
@@ -36,8 +37,8 @@ FIRST_START: When = "at the first start"
 ON_REQUEST: When = "when you ask"
 NEVER = (
     "makers of libraries: telemetry is switched off before onnxruntime and the Hugging Face hub are loaded",
-    "us: no statistics, no crash reports, no search for updates",
-    "an address inside your own network that somebody names in a message or a card",
+    "us: no statistics, no crash reports, no update checks",
+    "an address inside your own network that a message or a card names",
 )
 
 
@@ -53,7 +54,7 @@ class Contact:
 
 def list_contacts(home: Path, root: Path | None) -> list[Contact]:
     """Everybody, for the familiar in *root*; None: there is none yet, and the settings are the first ones."""
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
 
     if root is None:
         return list(_list_requested(home, None))
@@ -119,7 +120,7 @@ def _list_extensions(home: Path) -> Iterator[Contact]:
 
     for each in ExtensionList(home).list_allowed():
         why = f"you allowed the extension {each.name}, of the package {each.package}; only its maker can say where to"
-        yield Contact("wherever it likes", UNASKED, why)
+        yield Contact("anywhere", UNASKED, why)
 
 
 def _list_proxies() -> Iterator[Contact]:
@@ -138,20 +139,19 @@ def _list_requested(home: Path, config: CharacterConfig | None) -> Iterator[Cont
     from familiar_connect.llm.local.discovery import USUAL_PORTS
 
     for origin in dict.fromkeys(origin_of(each.url) for each in read_catalogue(home)):
-        yield Contact(origin, ON_REQUEST, "`familiar model get NAME` fetches a model, also from where that sends it")
-    yield Contact(PACKAGE_INDEX, ON_REQUEST, "`familiar model get NAME`, where its publisher cannot be reached")
+        yield Contact(origin, ON_REQUEST, f"{FETCHES} fetches a model, also from where that sends it")
+    yield Contact(PACKAGE_INDEX, ON_REQUEST, f"{FETCHES} where its publisher cannot be reached")
     if find_small_model(home) is None:
         yield Contact(PACKAGE_INDEX, FIRST_START, "the small model is fetched, unless another one answers")
     ports = ", ".join(map(str, USUAL_PORTS))
-    yield Contact(
-        "http://127.0.0.1", ON_REQUEST, f"`familiar connect` looks for model servers on this computer (ports {ports})"
-    )
+    who = "`familiar connect`, or a chat on the small model that offers a better one, looks for model servers"
+    yield Contact("http://127.0.0.1", ON_REQUEST, f"{who} on this computer (ports {ports})")
     yield Contact(
         "the address you name", ON_REQUEST, "`familiar connect` and `familiar model use URL` ask it for a word"
     )
     networks = [each.name.title() for each, part in find_built_in_platforms() if part.ask_network is not None]
     asked = " and ".join(("each model", *networks))
-    yield Contact("all of the above", ON_REQUEST, f"`familiar doctor` asks {asked}; --offline asks nobody")
+    yield Contact("all of the above", ON_REQUEST, f"`familiar doctor` asks {asked}; --offline asks no one")
     if config is not None and _uses_fastembed(config):
         yield Contact(HUB, ON_REQUEST, "`familiar memory reindex --fetch` fetches the embedder that your settings name")
 
@@ -167,14 +167,12 @@ def show_contacts(ctx: click.Context, familiar_id: str | None, *, as_json: bool)
         root = open_root(home, familiar_id) if familiar_id or list_familiars(home) else None
         contacts = list_contacts(home, root)
     except ValueError as error:
-        raise FamiliarError(
-            f"the settings name an address that is none ({error}): `familiar doctor` says where"
-        ) from error
+        raise FamiliarError(f"the settings hold an invalid address ({error}): `familiar doctor` says where") from error
     if as_json:
         rows = [{**asdict(each), "is_this_computer": is_this_machine(each.where)} for each in contacts]
         say_json({"contacts": rows, "never": list(NEVER)})
         return 0
-    _say_rows("While it talks, as it is set up now:", (each for each in contacts if each.when == UNASKED))
+    _say_rows("While it talks, with the current settings:", (each for each in contacts if each.when == UNASKED))
     if first := [each for each in contacts if each.when == FIRST_START]:
         _say_rows("Once, at the first start:", first)
     _say_rows("Only when you ask for it:", (each for each in contacts if each.when == ON_REQUEST))
@@ -191,4 +189,4 @@ def _say_rows(title: str, contacts: Iterable[Contact]) -> None:
         here = " (this computer)" if is_this_machine(each.where) else ""
         say_below(f"  {each.where}{here}: ", each.why)
     if not rows:
-        say_below("  ", "nobody: the model is inside the program, and no platform is set up")
+        say_below("  ", "no one: the model runs inside the program, and no platform is set up")

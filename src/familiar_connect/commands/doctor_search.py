@@ -30,7 +30,7 @@ def check_search(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     if not (config.search_files or config.search_turns):
-        yield DoctorFinding("search", "ok", "memory is not searched: the settings say so")
+        yield DoctorFinding("search", "ok", "memory search is turned off in the settings")
         return
     model, said = choose_embedder(config.embedder)
     is_other = config.embedder not in ("auto", "hashing", getattr(model, "name", ""))
@@ -42,7 +42,7 @@ def check_search(root: Path, home: Path) -> Iterator[DoctorFinding]:
 def _latest_searches(root: Path) -> Iterator[DoctorFinding]:
     """Replies that were made without memory, and what others had to do without; nothing is said where all was well."""
     from familiar_connect.observe.ledger import SQLiteCollector
-    from familiar_connect.observe.trace_values import provider_notes, provider_outcomes
+    from familiar_connect.observe.trace import provider_notes, provider_outcomes
 
     path = FamiliarFolder(root).metrics_db
     if not path.exists():
@@ -55,10 +55,10 @@ def _latest_searches(root: Path) -> Iterator[DoctorFinding]:
             late += outcome.get("status") in ("timeout", "error")
             notes.update(set(provider_notes(outcome)))
     if asleep:
-        says = f"{_replies(asleep, len(traces))} made before memory was awake, so without searching it"
+        says = f"{_replies(asleep, len(traces))} made before memory was ready, so without searching it"
         yield DoctorFinding("search", "warn", f"{says}: `familiar inspect --list` shows the turns")
     if late:
-        says = f"{_replies(late, len(traces))} made without memory, for the search was too late or failed"
+        says = f"{_replies(late, len(traces))} made without memory, because the search was too slow or failed"
         yield DoctorFinding("search", "warn", f"{says}: `familiar metrics` shows how long it takes")
     for note, count in notes.most_common():
         is_usual = note.startswith(FILTER_SKIPPED)
@@ -90,4 +90,4 @@ def describe_backlog(root: Path) -> tuple[str, int]:
     if not missing:
         return "", 0
     what = "message is" if missing == 1 else "messages are"
-    return f"{missing:,} {what} not in it yet, or not by meaning", missing
+    return f"{missing:,} {what} not indexed yet, or not by meaning", missing

@@ -47,7 +47,7 @@ def _check(area: str, config: TTSConfig | STTConfig, build: Callable[[], None]) 
 
 
 def _try_hearing(config: STTConfig, access: ServiceAccess) -> None:
-    from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
+    from familiar_connect.voice.backends import create_ears_factory, create_recognizer
     from familiar_connect.voice.vad import EnergyProbability
 
     create_ears_factory(config, create_recognizer(config, access=access), EnergyProbability, access=access)

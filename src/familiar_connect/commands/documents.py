@@ -10,30 +10,29 @@ from familiar_connect.bootstrap.import_document import ImportedDocument, import_
 from familiar_connect.commands.common import familiar_option, home_of, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
-from familiar_connect.extensions.importing import find_importer
 from familiar_connect.memory.store import MemoryStore
 
 EPILOG = """\b
 Examples:
   familiar import document handbook.pdf
   familiar import document rules.md story.txt page.html
-  familiar import document rules.md --channel kitchen     for #kitchen alone, where channel_memory_enabled is set
-Reads plain text, Markdown, HTML and PDF. The files lie in memory/documents and can be edited like any other.
-Exit codes: 0 all was taken or is there already; 1 something could not be taken.
+  familiar import document rules.md --channel kitchen     for #kitchen only, where channel_memory_enabled is set
+Reads plain text, Markdown, HTML and PDF. The files are in memory/documents; edit them like any other.
+Exit codes: 0 everything is imported; 1 something could not be imported.
 """
 
 
 @click.command(name="document", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
-@click.option("--title", help="What it is called, and its file; for one file only.")
+@click.option("--title", help="Its title and file name; for one file only.")
 @click.option(
-    "--channel", "channels", multiple=True, metavar="NAME", help="Told in this channel only; may be repeated."
+    "--channel", "channels", multiple=True, metavar="NAME", help="Use it in this channel only; may be repeated."
 )
-@click.option("--replace", is_flag=True, help="Replace a document of the same name; its text stays in `memory log`.")
+@click.option("--replace", is_flag=True, help="Replace a document of the same name; `memory log` keeps the old text.")
 @familiar_option
 @json_option
 @click.pass_context
-def import_documents(
+def import_document_command(
     ctx: click.Context,
     files: tuple[Path, ...],
     title: str | None,
@@ -42,9 +41,9 @@ def import_documents(
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Take documents into memory; replies look up what bears on what was said."""
+    """Import documents into memory; replies look up what is relevant."""
     if title is not None and len(files) > 1:
-        raise click.UsageError("--title names one document: import the others by themselves")
+        raise click.UsageError("--title names one document: import the others separately")
     root = root_of(ctx, familiar_id)
     store = MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)
     taken: list[ImportedDocument] = []
@@ -55,16 +54,15 @@ def import_documents(
                 if progress is not None:
                     progress(done, len(files))
                 try:
-                    importer = find_importer(home_of(ctx), file, "document")
                     taken.append(
-                        import_document(store, file, title=title, channels=channels, replace=replace, importer=importer)
+                        import_document(store, file, home=home_of(ctx), title=title, channels=channels, replace=replace)
                     )
                 except FamiliarError as error:
                     errors.append(str(error))
             if progress is not None:
                 progress(len(files), len(files))
     except KeyboardInterrupt:
-        say(f"{len(taken)} of {len(files)} documents are taken in whole; run it again for the others.", err=True)
+        say(f"{len(taken)} of {len(files)} documents are fully imported; run it again for the others.", err=True)
         raise
     finally:
         if store.audit is not None:
@@ -94,4 +92,4 @@ def _told(document: ImportedDocument) -> str:
     if not document.changed:
         return f"Already there: memory/{files}"
     pages = f"{document.pages} pages, " if document.pages > 1 else ""
-    return f"Took {document.title}: memory/{files} ({pages}{document.chars:,} characters)"
+    return f"Imported {document.title}: memory/{files} ({pages}{document.chars:,} characters)"

@@ -17,8 +17,8 @@ NO_REPLY = 3
 INTERRUPTED = 130
 
 EXIT_CODES = {
-    OK: "Done; also a chat that Ctrl-C or Ctrl-D ended, and output that its reader closed.",
-    FAILED: "It could not be done, or something looked at is not as it should be; a sentence says what and the fix.",
+    OK: "Done; also when Ctrl-C or Ctrl-D ends a chat, or a pipe closes.",
+    FAILED: "It failed, or a check found a problem; a sentence says what to do.",
     USAGE: (
         "There is no such verb or option, it was written wrong, or a rehearsal or recording that is to be played "
         "cannot be read; nothing was done."

@@ -9,7 +9,7 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.lazy_group import VerbGroup
-from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_VOICES, provider_of
+from familiar_connect.config.built_in import BUILT_IN, BUILT_IN_IMPORTERS, BUILT_IN_VOICES, provider_of
 from familiar_connect.config.extension_list import (
     AllowedExtension,
     ExtensionList,
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 EXTENSION_EPILOG = """\b
 Examples:
-  familiar extension list                  what is installed, and which of it may run
-  familiar extension allow weather         let it run from the next start on
-  familiar extension info weather          what it brings, its settings and its keys
+  familiar extension list                  what is installed, and what may run
+  familiar extension allow weather         let it run from the next start
+  familiar extension info weather          what it adds, its settings and its keys
   familiar extension forbid weather
 An extension is a package that you install with pip into the program's own environment.
 """
@@ -54,12 +54,12 @@ def list_extensions(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
-    """Show what NAME brings, its settings and the keys it may read. Loads it, so it must be allowed."""
+    """Show what NAME adds, its settings and the keys it may read. Loads it, so it must be allowed."""
     from familiar_connect.extensions.load import ExtensionFault, load_extension
 
     found = _find_installed(name)
     if name not in BUILT_IN and ExtensionList(home_of(ctx)).find(name) is None:
-        raise ConfigError(f"{name} is not allowed, so nothing of it is loaded: `familiar extension allow {name}`")
+        raise ConfigError(f"{name} is not allowed, so it is not loaded: `familiar extension allow {name}`")
     try:
         loaded = load_extension(found)
     except ExtensionFault as fault:
@@ -80,15 +80,17 @@ def show_extension(ctx: click.Context, name: str, as_json: bool) -> int:
 @click.argument("name")
 @click.pass_context
 def allow_extension(ctx: click.Context, name: str) -> None:
-    """Let NAME run in this home. It runs with your rights, like any program you start."""
+    """Let NAME run in this home. It has your rights, like any program you start."""
     if name in BUILT_IN:
+        if name in BUILT_IN_IMPORTERS:
+            raise ConfigError(f"{name} comes with the program and is allowed: `familiar import` uses it")
         section = "`provider`" if name in BUILT_IN_VOICES else f"its section [{name}]"
         raise ConfigError(f"{name} comes with the program and is allowed: {section} switches it on")
     found = _find_installed(name)
     ExtensionList(home_of(ctx)).allow(found)
     say(
-        f"{name} {found.version} runs from the next start on. It has the same rights on this computer as you: "
-        f"allow only what you would also start as a program. `familiar extension forbid {name}` takes this back."
+        f"{name} {found.version} runs from the next start. It has the same rights on this computer as "
+        f"you, so allow only what you trust. `familiar extension forbid {name}` reverts this."
     )
 
 
@@ -96,12 +98,12 @@ def allow_extension(ctx: click.Context, name: str) -> None:
 @click.argument("name")
 @click.pass_context
 def forbid_extension(ctx: click.Context, name: str) -> int:
-    """Let NAME no longer run in this home. Its settings and files stay."""
+    """Stop NAME from running in this home. Its settings and files stay."""
     owned = ExtensionList(home_of(ctx))
     if not owned.forbid(name):
         say(f"{name} was not allowed; `familiar extension list` shows what is.", err=True)
         return 1
-    say(f"{name} no longer runs from the next start on.")
+    say(f"{name} stops running at the next start.")
     return 0
 
 
@@ -112,7 +114,7 @@ def _find_installed(name: str) -> FoundExtension:
     if name not in installed:
         known = ", ".join(installed) or "none"
         shown = name if is_extension_name(name) else "that"
-        raise ConfigError(f"no installed package brings an extension {shown}; installed: {known}")
+        raise ConfigError(f"no installed package has an extension {shown}; installed: {known}")
     return installed[name]
 
 
@@ -138,6 +140,8 @@ def _wing_states() -> Iterator[tuple[str, str, str]]:
 
 def _describe_built_in(extension: Extension) -> str:
     """How one that comes with the program is used."""
+    if extension.name in BUILT_IN_IMPORTERS:
+        return f"comes with the program; `familiar import` reads {', '.join(each.name for each in extension.importers)}"
     if extension.name not in BUILT_IN_VOICES:
         return f"comes with the program; [{extension.name}] sets it up"
     parts = (extension.recognizer, extension.synthesizer)

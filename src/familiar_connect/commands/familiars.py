@@ -11,11 +11,11 @@ import click
 from familiar_connect.commands.common import familiar_meant, home_of, json_option, say, say_below, say_json
 from familiar_connect.commands.consent import scripts_of, scripts_option, settle_scripts
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
-from familiar_connect.commands.habits import explain_file
+from familiar_connect.commands.usage_hints import explain_file
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
-from familiar_connect.config.links import refuse_links
+from familiar_connect.config.permissions import refuse_links
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
@@ -26,7 +26,7 @@ Examples:
   familiar init                     make Ember, the starter character
   familiar init mira --name Mira    make a familiar called Mira; edit its files to shape it
   familiar init --from-card Mira.png               from a SillyTavern card: PNG, JSON, CHARX, YAML
-  familiar init mira --from-card Mira2.png --overwrite    a newer card; the old one stays in `memory log`
+  familiar init mira --from-card Mira2.png --overwrite    a newer card; `memory log` keeps the old one
 """
 
 MOST_SHOWN = 10
@@ -36,10 +36,10 @@ LISTED = TableStyle(left=(0, 1, 2, 4), indent=0)
 
 @click.command(epilog=INIT_EPILOG)
 @click.argument("familiar_id", required=False, metavar="[ID]")
-@click.option("--name", help="What the character is called (else the ID, capitalised).")
+@click.option("--name", help="The character's name (default: the ID, capitalised).")
 @click.option("--as", "user_name", metavar="NAME", help="What it calls you in the terminal.")
 @click.option("--from-card", "card", type=click.Path(path_type=Path), metavar="FILE", help="Make it from a card file.")
-@click.option("--overwrite", is_flag=True, help="With --from-card: replace a character that is there.")
+@click.option("--overwrite", is_flag=True, help="With --from-card: replace an existing character.")
 @scripts_option
 @click.pass_context
 def init(
@@ -54,7 +54,7 @@ def init(
     """Make a new familiar: a folder with settings, a character and a memory."""
     if card is not None:
         if name is not None:
-            raise click.UsageError("--name does not go with --from-card: the card says it; edit memory/self/name.md")
+            raise click.UsageError("--name does not work with --from-card, which has a name: edit memory/self/name.md")
         root = _init_from_card(home_of(ctx), familiar_id, card, user_name, overwrite=overwrite)
         settle_scripts(root, allow=allow_scripts)
         say(f"Talk to it: `{command_name()} chat --familiar {root.name}`")
@@ -67,14 +67,14 @@ def init(
 
     wanted = familiar_id or STARTER_ID
     if not is_valid_familiar_id(wanted) and (habit := explain_file(wanted)):
-        raise click.UsageError(f"a file is no name. {habit}")
+        raise click.UsageError(f"a file name is not a familiar's name. {habit}")
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
     _share_name(root, user_name)
     say(f"Made {root}")
     say("  character.toml               settings, every key explained")
-    say("  memory/self/description.md   who it is: edit it, the next reply knows")
-    say("  memory/self/mes_example.md   how it talks: a small model takes its voice from these lines")
+    say("  memory/self/description.md   who it is: edit it, and the next reply uses it")
+    say("  memory/self/mes_example.md   how it talks: a small model copies its voice from these lines")
     say(f"Talk to it: `{command_name()} chat --familiar {wanted}`")
 
 
@@ -109,7 +109,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
 
 def _share_name(root: Path, user_name: str | None) -> None:
     if user_name:
-        from familiar_connect.config.user_name import share_user_name
+        from familiar_connect.platforms.terminal.own_name import share_user_name
 
         share_user_name(FamiliarFolder(root), user_name)
 
@@ -125,7 +125,7 @@ def _say_left_out(sentences: list[str], extras: dict[str, object], root: Path) -
         say(f"  regex scripts                {summarize_scripts(brought, len(listed))}")
     scripts = [key for key in ("tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
     if scripts:
-        say(f"  kept for export, not used here: {', '.join(scripts)}")
+        say(f"  kept for export, but not used here: {', '.join(scripts)}")
     for sentence in sentences[:MOST_SHOWN]:
         say(f"  not taken: {sentence}", err=True)
     if len(sentences) > MOST_SHOWN:
@@ -151,7 +151,7 @@ def _has(extensions: object, key: str) -> bool:
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """List the familiars of this home: their model, how much was said, platforms and preset."""
+    """List the familiars in this home: model, number of messages, platforms and preset."""
     home = home_of(ctx)
     meant = _meant(home)
     rows = [_facts(HomeFolder(home).familiar(name).root) | {"current": name == meant} for name in list_familiars(home)]
@@ -159,7 +159,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say_json({"home": str(home), "familiars": rows})
         return
     if not rows:
-        say(f"No familiar lives in {home} yet. Make one: `{command_name()} init`")
+        say(f"There is no familiar in {home} yet. Make one: `{command_name()} init`")
         return
     say(f"Familiars in {home}")
     say(text_table([""] * 5, [_cells(row) for row in rows], columns_of(sys.stdout), LISTED))
@@ -167,7 +167,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         if row["problem"]:
             say_below("  ! ", f"{row['id']}: {row['problem']}")
     if meant is not None and len(rows) > 1:
-        say("* is meant where none is named; --familiar ID chooses another.")
+        say("* is the default; --familiar ID chooses another.")
 
 
 def _meant(home: Path) -> str | None:
@@ -187,8 +187,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def _facts(root: Path) -> dict[str, Any]:
     """What can be said of one familiar without waking it; what is wrong with it is part of that."""
-    from familiar_connect.config import load_character_config
     from familiar_connect.config.home import profile_path
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.memory.persona import read_persona_name
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}

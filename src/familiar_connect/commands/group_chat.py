@@ -15,6 +15,7 @@ import click
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import open_root, profile_of
 from familiar_connect.commands.conversation import TERMINAL_PLACE, ChatWish, TalkOptions, model_for_call
+from familiar_connect.commands.upgrade import open_upgrade, wait_for_quiet
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.groups import (
     DEFAULT_TALKATIVENESS,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.platforms.terminal.line_input import LineReader
     from familiar_connect.platforms.terminal.own_name import OwnName
     from familiar_connect.platforms.terminal.screen import Screen
+    from familiar_connect.platforms.terminal.upgrade import UpgradeOffer
 
 BusyWith = Callable[["Familiar", "EmbeddedServer | None"], str]
 """What keeps the reply of a familiar waiting."""
@@ -64,7 +66,9 @@ class OpenGroup:
 def open_group(home: Path, wish: GroupWish, chat: ChatWish) -> OpenGroup:
     """The group that is meant, its file written where it is new, and its chat begun where there is none."""
     if chat.name is not None:
-        raise click.UsageError("--chat names a chat with one familiar; a group has its own, and --new begins another")
+        raise click.UsageError(
+            "--chat names a chat with one familiar; a group has its own chats, and --new starts another"
+        )
     named = tuple(dict.fromkeys((*((wish.familiar_id,) if wish.familiar_id else ()), *wish.members)))
     if wish.name is not None and not wish.members:
         if wish.familiar_id:
@@ -103,7 +107,7 @@ def open_group_chat(roots: Sequence[Path], label: str, *, is_new: bool = False) 
         return f"group {label}" if number == 1 else f"group {label} {number}"
 
     if len(name_of(MAX_CHATS)) > MAX_NAME_CHARS:
-        raise HomeError("so many names are too long for a chat: give the group one, with --group NAME")
+        raise HomeError("that many names are too long for a chat: name the group with --group NAME")
     registries = [ChatRegistry(FamiliarFolder(root)) for root in roots]
     number = 1
     while any(each.find(TERMINAL_PLACE, name_of(number + 1)) for each in registries):
@@ -145,6 +149,7 @@ async def hold_group_chat(
             screen.note(sentence)
         reader = _reader(members[0], screen, home)
         closing.callback(reader.close)
+        upgrade = _offer(familiars, home, reader, options, note=lambda sentence: platform.note(sentence))
         for familiar in familiars:
             await familiar.start()
         platform = GroupTerminal(
@@ -159,11 +164,28 @@ async def hold_group_chat(
             reader=reader,
             rng=random.Random(),
             own_name=own_name,
+            upgrade=upgrade,
         )
+        if upgrade is not None:
+            closing.push_async_callback(upgrade.aclose)
         with log_beside(platform):
             await platform.greet(is_chosen=options.greeting is not None, greeting=options.greeting or 0)
+            if upgrade is not None and all(each.config.offer_upgrade for each in familiars):
+                upgrade.start(wait_for_quiet(familiars[0]))
             await platform.run()
         return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
+
+
+def _offer(
+    familiars: Sequence[Familiar], home: Path, reader: LineReader, options: TalkOptions, *, note: Callable[[str], None]
+) -> UpgradeOffer | None:
+    """The offer of a better model where somebody types and one of *familiars* answers through the small one."""
+    from familiar_connect.platforms.terminal.line_input import EditorReader
+
+    if not isinstance(reader, EditorReader) or options.model is not None:
+        return None
+    is_wanted = any(each.has_small_model for each in familiars)
+    return open_upgrade(familiars, home, reader, note=note) if is_wanted else None
 
 
 async def _load(
@@ -219,7 +241,7 @@ async def _member(
     busy_with: BusyWith,
 ) -> GroupMember:
     from familiar_connect.platforms.terminal.group_member import GroupMember
-    from familiar_connect.platforms.terminal.person import person_at_terminal
+    from familiar_connect.platforms.terminal.place import person_at_terminal
     from familiar_connect.support.aio import off_loop
 
     familiar, embedded = loaded

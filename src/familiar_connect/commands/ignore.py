@@ -23,13 +23,13 @@ Examples:
   familiar ignore add {EXAMPLE_PLATFORM}:4711     by the platform's id
   familiar ignore list
   familiar ignore remove Ben
-What they say is stored, since others see it too; it is never answered and no occasion to speak.
+What they say is stored, because others see it too, but the familiar does not answer it.
 """
 
 
 @click.group(cls=VerbGroup, epilog=EPILOG)
 def ignore() -> None:
-    """List, add and remove people who are not answered."""
+    """List, add and remove people the familiar does not answer."""
 
 
 @ignore.command(name="list")
@@ -37,14 +37,14 @@ def ignore() -> None:
 @json_option
 @click.pass_context
 def list_ignored(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
-    """List the people who are not answered."""
+    """List the people the familiar does not answer."""
     from familiar_connect.conversation.ignored import IgnoreList
 
     people = IgnoreList(FamiliarFolder(root_of(ctx, familiar_id)).ignore_list_file).all()
     if as_json:
         say_json([{"person": each.key, "name": each.name} for each in people])
         return
-    say("\n".join(map(str, people)) or "Nobody is ignored.")
+    say("\n".join(map(str, people)) or "No one is ignored.")
 
 
 @ignore.command(name="add")
@@ -52,9 +52,9 @@ def list_ignored(ctx: click.Context, familiar_id: str | None, as_json: bool) -> 
 @familiar_option
 @click.pass_context
 def add_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> None:
-    """Answer PERSON no more: a name or platform:id."""
+    """Stop answering PERSON: a name or platform:id."""
     with _open_list(ctx, familiar_id, person) as (ignored, who):
-        say(f"{ignored.add(who)} is not answered any more.")
+        say(f"{ignored.add(who)} is ignored from now on.")
 
 
 @ignore.command(name="remove")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.chat_file import ChatFile
     from familiar_connect.bootstrap.import_chat import ChatImportResult
     from familiar_connect.bootstrap.write_up_cost import WriteUpCost
-    from familiar_connect.config import CharacterConfig
+    from familiar_connect.config.character import CharacterConfig
     from familiar_connect.history.store import HistoryStore
 
 LINES_LOOKED_AT = 50
@@ -45,9 +45,10 @@ Examples:
   familiar import chat chats/Wren/*.jsonl                   every chat with one character
   familiar import chat talk.txt --character Wren            lines such as `Wren: Hello.`, with dates or without
   familiar import chat log.json --chat travels              a list of messages with role and content
+  familiar import chat talk.txt --cost                      what writing it up would take, before anything is taken in
   familiar chat --chat travels                              go on with it
 The same file again adds what is new in it. `familiar import list` shows what came, `import undo` takes it back.
-Exit codes: 0 all was taken or is there already; 1 something could not be taken; 130 Ctrl-C, the same command goes on.
+Exit codes: 0 everything is imported; 1 something could not be imported; 130 Ctrl-C, the same command goes on.
 """
 LIST_EPILOG = """\b
 Examples:
@@ -81,6 +82,7 @@ class ImportPlace:
 @click.option("--character", metavar="NAME", help="Who in the file is this familiar, where that is not plain.")
 @click.option("--user", metavar="NAME", help="Who in a text or JSON log is you, where that is not plain.")
 @click.option("--write-up", is_flag=True, help="Write it up as memory now, not while the familiar runs.")
+@click.option("--cost", "tells_cost", is_flag=True, help="Only say what writing it up would take; take nothing in.")
 @familiar_option
 @json_option
 @click.pass_context
@@ -91,6 +93,7 @@ def import_chat_command(
     character: str | None,
     user: str | None,
     write_up: bool,
+    tells_cost: bool,
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
@@ -98,13 +101,15 @@ def import_chat_command(
     from familiar_connect.bootstrap.chat_files.cast import CastWish
 
     if chat_name is not None and len(files) > 1:
-        raise click.UsageError("--chat names one chat: import the others by themselves")
+        raise click.UsageError("--chat names one chat: import the others separately")
     home = home_of(ctx)
     if familiar_id is None and (familiar_id := _familiar_named_in(files, home)) is not None and not as_json:
         what = "It is a chat" if len(files) == 1 else "They are chats"
         goes = "it goes" if len(files) == 1 else "they go"
         say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` says otherwise.")
     root = root_of(ctx, familiar_id)
+    if tells_cost:
+        return _say_costs(root, home, files, as_json=as_json)
     taken: list[ChatImportResult] = []
     costs: list[WriteUpCost] = []
     errors: list[str] = []
@@ -125,7 +130,7 @@ def import_chat_command(
             else:
                 if not as_json:
                     _say_taken(taken[-1], root.name)
-        waiting = place.history.count_turns_to_write(familiar_id=root.name)
+        waiting = place.history.watermarks.count_unwritten(familiar_id=root.name)
     if not stopped and any(each.added or each.changed for each in taken):
         stopped = not _index_words(ctx, familiar_id, quiet=as_json)
     if write_up and not stopped and taken:
@@ -137,13 +142,35 @@ def import_chat_command(
     return _finish(errors, waiting, root.name, stopped=stopped, as_json=as_json)
 
 
+def _say_costs(root: Path, home: Path, files: Sequence[Path], *, as_json: bool) -> int:
+    """Say what writing *files* up would take; nothing is stored, and no model is asked."""
+    from familiar_connect.bootstrap.import_chat import scan_chat
+    from familiar_connect.bootstrap.write_up_cost import estimate_write_up
+    from familiar_connect.config.load import load_character_config
+    from familiar_connect.support.clock import machine_zone
+
+    folder = FamiliarFolder(root)
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
+    found = []
+    for path in files:
+        with closing(_read_file(path, folder, config, quiet=as_json)) as file:
+            messages = len(scan_chat(file))
+        cost = estimate_write_up(config, messages=messages, chars=path.stat().st_size)
+        found.append({"file": path.name, "messages": messages, **asdict(cost), "says": str(cost)})
+        if not as_json:
+            say(f"{path.name}: {pluralize(messages, 'message')}. {cost}")
+    if as_json:
+        say_json({"chats": found})
+    return exit_codes.OK
+
+
 def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
     """The one of several familiars that *files* are with; None: nobody's name tells. Chats of several are refused."""
     from familiar_connect.config.home import list_familiars
     from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
     from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
-    from familiar_connect.support.names import fold_name
+    from familiar_connect.support.text import fold_name
 
     there = list_familiars(home)
     if len(there) < 2 or Secrets(home).get(FAMILIAR_VARIABLE) is not None:
@@ -170,12 +197,12 @@ def _familiar_in_file(file: Path, names: Mapping[str, set[str]]) -> str | None:
     """The familiar a chat file of SillyTavern's is with, by its head or, where that is silent, by who speaks in it."""
     from itertools import islice
 
-    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
-    from familiar_connect.support.names import fold_name
+    from familiar_connect.bootstrap.chat_files.chat_file import find_sillytavern_chat
+    from familiar_connect.support.text import fold_name
 
     try:
-        chat = read_chat_file(file)
-        if chat.form != "sillytavern":
+        chat = find_sillytavern_chat(file)
+        if chat is None:
             return None
         found = names.get(fold_name(str(chat.header.get("character_name") or "")), set())
         if not found:
@@ -187,7 +214,7 @@ def _familiar_in_file(file: Path, names: Mapping[str, set[str]]) -> str | None:
 
 
 def _open_place(root: Path, home: Path) -> ImportPlace:
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.support.clock import machine_zone
 
@@ -200,6 +227,16 @@ def _take_in(
     place: ImportPlace, path: Path, chat_name: str | None, wish: CastWish, *, quiet: bool
 ) -> tuple[ChatImportResult, WriteUpCost]:
     """What came of a file, and what writing it up will take, which is said before anything is stored."""
+    from familiar_connect.history.chats import check_chat_name
+
+    name = check_chat_name(chat_name) if chat_name is not None else None
+    with closing(_read_file(path, place.folder, place.config, quiet=quiet)) as file:
+        return _take_in_file(place, file, name, wish, quiet=quiet)
+
+
+def _take_in_file(
+    place: ImportPlace, file: ChatFile, name: str | None, wish: CastWish, *, quiet: bool
+) -> tuple[ChatImportResult, WriteUpCost]:
     from dataclasses import replace
 
     from familiar_connect.bootstrap.chat_files.cast import choose_cast
@@ -207,15 +244,12 @@ def _take_in(
     from familiar_connect.bootstrap.import_chat import ChatImporter, scan_chat
     from familiar_connect.bootstrap.write_up_cost import estimate_write_up
     from familiar_connect.channel_config import ChannelConfigStore
-    from familiar_connect.history.chats import check_chat_name
     from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
-    from familiar_connect.platforms.terminal.person import find_terminal_person
+    from familiar_connect.platforms.terminal.place import find_terminal_person
     from familiar_connect.privacy import PrivacyRegistry
 
-    folder, config = place.folder, place.config
-    name = check_chat_name(chat_name) if chat_name is not None else None
-    file = _read_file(path, folder, config, quiet=quiet)
+    folder, config, path = place.folder, place.config, file.path
     with spinner(f"reading {path.name}", quiet=quiet):
         scan = scan_chat(file)
     cost = estimate_write_up(config, messages=len(scan), chars=path.stat().st_size)
@@ -239,19 +273,16 @@ def _take_in(
 
 
 def _read_file(path: Path, folder: FamiliarFolder, config: CharacterConfig, *, quiet: bool) -> ChatFile:
-    """The chat at *path*, read by an extension where one knows its format."""
+    """The chat at *path*, read by whoever knows its format."""
     from zoneinfo import ZoneInfo
 
-    from familiar_connect.bootstrap.chat_files.chat_file import chat_of_lines, read_chat_file
-    from familiar_connect.extensions.importing import find_importer
+    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
 
-    zone = ZoneInfo(config.display_tz)
-    known_by = find_importer(folder.home.root, path, "chat")
-    if known_by is None:
-        return read_chat_file(path, zone=zone)
-    if not quiet:
-        say(f"{path.name}: read as {known_by.name}, by the extension {known_by.extension}.")
-    return chat_of_lines(path, known_by.read_chat(path), zone=zone)
+    with spinner(f"reading {path.name}", quiet=quiet):
+        file = read_chat_file(path, home=folder.home.root, zone=ZoneInfo(config.display_tz))
+    if file.importer is not None and not file.importer.is_built_in and not quiet:
+        say(f"{path.name}: read as {file.importer.name}, by the extension {file.importer.extension}.")
+    return file
 
 
 def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:
@@ -386,7 +417,7 @@ def _record_facts(record: Any) -> dict[str, object]:
 @click.pass_context
 def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_json: bool) -> None:
     """Take a chat that was brought in back out, and correct what memory was made of it."""
-    from familiar_connect.bootstrap.undo_import import undo_import
+    from familiar_connect.bootstrap.chat_files.chat_imports import undo_import
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.store import MemoryStore
 

@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
-from familiar_connect.commands.habits import KIND_HABITS, explain_file
+from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json, say_new_folder
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
+from familiar_connect.commands.usage_hints import KIND_HINTS, explain_file
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
     "chat": ("import_chat:import_chat_command", "Chats of SillyTavern's, text or JSON, to be gone on with."),
-    "document": ("documents:import_documents", "Texts, web pages and PDFs to look things up in."),
+    "document": ("documents:import_document_command", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
     "list": ("import_chat:import_list", "The chats that were brought in."),
@@ -46,7 +46,7 @@ class ImportKinds(LazyGroup):
 import_ = ImportKinds(
     table=IMPORTS,
     noun="kind",
-    habits=KIND_HABITS,
+    hints=KIND_HINTS,
     name="import",
     help="Bring something along: chats, documents, lore, presets. A card makes a familiar: see `init`.",
 )
@@ -56,9 +56,9 @@ export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Write someth
 @click.command(name="card", epilog=CARD_EPILOG)
 @familiar_option
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; - is the screen (JSON)."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write; - is the screen (JSON)."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the file's ending says, else png.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file's ending, else png.")
 @click.pass_context
 def export_card_command(ctx: click.Context, familiar_id: str | None, output: Path | None, form: str | None) -> None:
     """Write the character as a V3 card, with what you edited in memory/self."""
@@ -72,7 +72,7 @@ def export_card_command(ctx: click.Context, familiar_id: str | None, output: Pat
     usual = "json" if to_screen else "png"
     chosen: Any = form or (ending if ending in get_args(CardFormat) else usual)
     if form is None and ending and ending not in FORMATS:
-        raise click.UsageError(f"a card is not written as .{ending}: name a .png, .json or .charx file")
+        raise click.UsageError(f"a card cannot be saved as .{ending}: name a .png, .json or .charx file")
     if not FamiliarFolder(root).character.is_dir():
         raise HomeError(f"{root} has no character: memory/self is missing")
     store = MemoryStore(FamiliarFolder(root).memory)
@@ -85,5 +85,7 @@ def export_card_command(ctx: click.Context, familiar_id: str | None, output: Pat
     if target.is_dir():
         target = target / f"{root.name}.{chosen}"
     data = export_card(store, root.name, chosen)
+    if output:
+        say_new_folder(target)
     atomic_write(target, data)
-    say(f"Wrote {target} ({len(data):,} bytes). SillyTavern takes it under Characters, Import.")
+    say(f"Wrote {target} ({len(data):,} bytes). In SillyTavern: Characters, Import.")

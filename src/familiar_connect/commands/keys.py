@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
-from familiar_connect.commands.habits import KEY_HABITS
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.name_completion import complete_keys
+from familiar_connect.commands.usage_hints import KEY_HINTS
 from familiar_connect.config.built_in import read_main_secrets
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
@@ -34,7 +34,7 @@ A key goes only to the server it was given for: `familiar trust` shows and chang
 """
 
 
-@click.group(cls=VerbGroup, habits=KEY_HABITS, invoke_without_command=True, epilog=EPILOG)
+@click.group(cls=VerbGroup, hints=KEY_HINTS, invoke_without_command=True, epilog=EPILOG)
 @click.pass_context
 def keys(ctx: click.Context) -> None:
     """Set, list and remove the keys and tokens of this home; values are never shown."""

@@ -31,11 +31,11 @@ class VerbGroup(click.Group):
 
     context_class = HelpContext
 
-    def __init__(self, *, noun: str = "verb", habits: Mapping[str, str] | None = None, **settings: Any) -> None:
-        """*habits*: words of other programs that are no members, and what is said about each."""
+    def __init__(self, *, noun: str = "verb", hints: Mapping[str, str] | None = None, **settings: Any) -> None:
+        """*hints*: words of other programs that are no members, and what is said about each."""
         super().__init__(**settings)
         self._noun = noun
-        self._habits = habits or {}
+        self._hints = hints or {}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -45,7 +45,7 @@ class VerbGroup(click.Group):
             path = command_path(ctx)
             hint = f"Did you mean `{path} {near}`?" if near else f"`{path} --help` lists the {self._noun}s."
             hint += self.explain_unknown(args) if not near else ""
-            ctx.fail(f"there is no {self._noun} {args[0]!r}. {self._habits.get(args[0].lower(), hint)}")
+            ctx.fail(f"there is no {self._noun} {args[0]!r}. {self._hints.get(args[0].lower(), hint)}")
         return super().resolve_command(ctx, args)
 
     def explain_unknown(self, words: list[str]) -> str:

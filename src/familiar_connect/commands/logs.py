@@ -76,7 +76,7 @@ def logs(
     """Show what was said lately, oldest first: when, where, by whom."""
     from zoneinfo import ZoneInfo
 
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.presets.macros.identity_macros import name_filler

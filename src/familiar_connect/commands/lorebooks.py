@@ -19,7 +19,15 @@ from familiar_connect.bootstrap.import_silly_tavern import (
     import_book,
 )
 from familiar_connect.bootstrap.lorebook_files.books import read_book_file
-from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
+from familiar_connect.commands.common import (
+    familiar_option,
+    json_option,
+    progress_bar,
+    root_of,
+    say,
+    say_json,
+    say_new_folder,
+)
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
@@ -31,7 +39,7 @@ Examples:
   familiar import lorebook Eldoria.json --force       replace files of an earlier import
   familiar import lorebook story.lorebook --folder lore/story
 Reads SillyTavern world info, character books (V2, V3), NovelAI (also inside a PNG), Agnai and RisuAI.
-Exit codes: 0 all was taken or is there already; 1 something could not be taken.
+Exit codes: 0 everything is imported; 1 something could not be imported.
 """
 EXPORT_EPILOG = """\b
 Examples:
@@ -100,6 +108,7 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
     if output is None or str(output) == "-":
         say_json(result.book)
     else:
+        say_new_folder(output.resolve())
         atomic_write(output.resolve(), json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
         say(f"{count} {'entry' if count == 1 else 'entries'} written to {output}")
     return 1 if result.errors else 0

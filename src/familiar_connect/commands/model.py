@@ -8,22 +8,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from familiar_connect.commands.common import home_of, json_option, profile_of, progress_bar, say, say_json, spinner
 from familiar_connect.commands.connect import ConnectOptions, connect_home, say_choice
 from familiar_connect.commands.exit_codes import asking_a_model
-from familiar_connect.commands.habits import MODEL_HABITS
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.model_choice import ModelChoice, write_model
+from familiar_connect.commands.usage_hints import MODEL_HINTS
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
 from familiar_connect.errors import ConfigError, FamiliarError
+from familiar_connect.support.text import describe_wait
 from familiar_connect.support.word_wrap import terminal_width
+
+if TYPE_CHECKING:
+    from familiar_connect.llm.local.listing import ModelRow
 
 MODEL_EPILOG = """\b
 Examples:
@@ -40,29 +44,12 @@ TABLE_COLUMNS = 80
 """What the table of models takes."""
 
 
-@click.group(cls=VerbGroup, habits=MODEL_HABITS, epilog=MODEL_EPILOG)
+@click.group(cls=VerbGroup, hints=MODEL_HINTS, epilog=MODEL_EPILOG)
 def model() -> None:
     """Get and use a better model on this computer; see which one answers."""
 
 
 # list
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelRow:
-    """One line of the list."""
-
-    name: str
-    model: str
-    """How settings name it."""
-    state: str
-    bytes: int
-    memory_bytes: int
-    fits: bool | None
-    """Whether it fits the memory that is free now; None: unknown."""
-    licence: str
-    note: str
-    file: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +66,13 @@ class AnsweringModel:
 @click.pass_context
 def list_local_models(ctx: click.Context, as_json: bool) -> None:
     """Show which model answers for whom, which are here, and which could be fetched."""
+    from familiar_connect.llm.local.listing import list_model_rows
     from familiar_connect.support.free_memory import free_memory
 
     home = home_of(ctx)
     free = free_memory()
     answering = _answering(home)
-    rows = list(_rows(home, free, {each.model for each in answering}))
+    rows = list_model_rows(home, free, {each.model for each in answering})
     if as_json:
         shown = {"answering": [asdict(each) for each in answering], "models": [asdict(row) for row in rows]}
         say_json({**shown, "free_memory_bytes": free})
@@ -92,7 +80,7 @@ def list_local_models(ctx: click.Context, as_json: bool) -> None:
     for each in answering:
         say(f"{each.familiar or 'new familiars'}: {each.model}" + (f" at {each.address}" if each.address else ""))
     if free is not None:
-        say(f"{free / MEGABYTE:,.0f} MB of memory are free.")
+        say(f"{free / MEGABYTE:,.0f} MB of memory free.")
     say()
     _say_rows(rows, is_narrow=sys.stdout.isatty() and terminal_width() < TABLE_COLUMNS)
     say()
@@ -116,7 +104,7 @@ def _say_rows(rows: list[ModelRow], *, is_narrow: bool) -> None:
 
 
 def _answering(home: Path) -> list[AnsweringModel]:
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
 
     found = []
     names: list[str | None] = [*list_familiars(home)]
@@ -129,71 +117,6 @@ def _answering(home: Path) -> list[AnsweringModel]:
             continue
         found.append(AnsweringModel(familiar=name, model=slot.model, address=slot.address))
     return found
-
-
-def _rows(home: Path, free: int | None, used: set[str]) -> Iterator[ModelRow]:
-    """The small default, then the models that are here, then those that could be fetched."""
-    from familiar_connect.llm.local.library import ModelLibrary
-
-    library = ModelLibrary(home)
-    yield _with_state(_small_row(home), free, used)
-    known = {each.name: each for each in library.catalogue()}
-    here = {each.name: each for each in library.models_here()}
-    for name in [*(name for name in here if name not in known), *known]:
-        stored, entry = here.get(name), known.get(name)
-        row = ModelRow(
-            name=name,
-            model=f"{EMBEDDED_PREFIX}{name}",
-            state="here" if stored else "to get",
-            bytes=entry.bytes if entry else 0,
-            memory_bytes=entry.memory_bytes if entry else 0,
-            fits=None,
-            licence=entry.licence if entry else "your own file",
-            note=entry.note if entry else "",
-            file=str(stored.path) if stored else None,
-        )
-        yield _with_state(_as_stored(row) if stored else row, free, used)
-
-
-def _small_row(home: Path) -> ModelRow:
-    from familiar_connect.llm.embedded.weights import find_weights
-    from familiar_connect.llm.local.catalogue import WORK_BYTES
-
-    size, state, note = 0, "here", "comes along; private and quick to start, but simple-minded"
-    try:
-        size = find_weights(home).path.stat().st_size
-    except FamiliarError as error:
-        state, note = "missing", str(error)
-    return ModelRow(
-        name=EMBEDDED_MODEL,
-        model=EMBEDDED_MODEL,
-        state=state,
-        bytes=size,
-        memory_bytes=size + WORK_BYTES,
-        fits=None,
-        licence="Apache-2.0",
-        note=note,
-    )
-
-
-def _as_stored(row: ModelRow) -> ModelRow:
-    """What the file itself says, instead of what is said of it."""
-    from familiar_connect.llm.embedded.gguf import read_gguf
-    from familiar_connect.llm.embedded.run_plan import LEAST_WINDOW, memory_needed
-
-    try:
-        file = read_gguf(Path(row.file or ""))
-    except FamiliarError as error:
-        return replace(row, state="damaged", note=str(error))
-    return replace(row, bytes=file.file_bytes, memory_bytes=memory_needed(file, LEAST_WINDOW))
-
-
-def _with_state(row: ModelRow, free: int | None, used: set[str]) -> ModelRow:
-    from familiar_connect.llm.embedded.run_plan import MOST_OF_FREE
-
-    in_use = row.model in used and row.state == "here"
-    fits = None if free is None else row.memory_bytes <= free * MOST_OF_FREE
-    return replace(row, fits=fits, state="in use" if in_use else row.state)
 
 
 # get
@@ -276,15 +199,8 @@ class _ProgressLines:
         self._told_at = now
         began, had = self._first
         speed = (done - had) / (now - began) if now > began else 0.0
-        left = f", about {time_left((total - done) / speed)} left" if speed > 0 else ""
+        left = f", about {describe_wait((total - done) / speed)} left" if speed > 0 else ""
         say(f"  {done * 100 // total} % of {total / MEGABYTE:,.0f} MB{left}", err=True)
-
-
-def time_left(seconds: float) -> str:
-    """A span of time as a person says it."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 # use
@@ -292,9 +208,9 @@ def time_left(seconds: float) -> str:
 
 @model.command(name="use")
 @click.argument("what", metavar="NAME|FILE.gguf|URL")
-@click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (else all of this home).")
+@click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (default: all in this home).")
 @click.option("--model", "model_id", help="With a URL: the model's id there; chosen or asked for otherwise.")
-@click.option("--no-test", is_flag=True, help="Write without asking the model for a word first.")
+@click.option("--no-test", is_flag=True, help="Save without testing the model first.")
 @click.pass_context
 def use_model(ctx: click.Context, what: str, familiar_id: str | None, model_id: str | None, no_test: bool) -> int:
     """Let every familiar of this home, or one, speak through a model of the list, a model file or a server."""
@@ -342,7 +258,7 @@ def _test_local(what: str, path: Path) -> None:
     """Load the model and ask it for a word; why it cannot is one sentence, and nothing is written then."""
     import asyncio
 
-    from familiar_connect.llm.embedded.word import ask_model_file
+    from familiar_connect.llm.embedded.probe import ask_model_file
 
     say(f"Loading {what} and asking it for a word …")
     with asking_a_model("Nothing was written."), spinner("loading the model"):

@@ -8,8 +8,8 @@ from pathlib import Path
 from familiar_connect.commands.common import open_root, profile_of
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import familiar_root, list_familiars
-from familiar_connect.config.links import refuse_links
-from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, LLMSlotConfig
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, MAIN_SLOT, LLMSlotConfig
+from familiar_connect.config.permissions import refuse_links
 from familiar_connect.config.toml import format_value
 from familiar_connect.errors import ConfigError, FamiliarError
 
@@ -54,6 +54,21 @@ def write_model(home: Path, familiar_id: str | None, choice: ModelChoice) -> Wri
     return WrittenChoice(files=tuple(files), familiars=tuple(names), exceptions=tuple(_exceptions(home, names, choice)))
 
 
+def write_reply_model(home: Path, familiar_id: str, choice: ModelChoice) -> None:
+    """Where the settings of one familiar name another model for its replies, let them name *choice*."""
+    from familiar_connect.config.edit import find_setting, write_setting
+    from familiar_connect.config.load import load_character_config
+
+    file, profile = FamiliarFolder(open_root(home, familiar_id)).settings_file, profile_of(home)
+    main = load_character_config(file, defaults_path=profile).llm[MAIN_SLOT]
+    if (main.model, main.base_url) == (choice.model, choice.base_url):
+        return
+    values = {"model": choice.model, "base_url": choice.base_url, "api_key_env": choice.api_key_env}
+    # In an order in which the file makes sense after each step: a model inside the program has no address.
+    for name in sorted(values, key=lambda each: values[each] is not None):
+        write_setting(file, find_setting(f"llm.{MAIN_SLOT}.{name}"), values[name], defaults_path=profile)
+
+
 def slot_for_model(home: Path, slot: LLMSlotConfig, model: str) -> LLMSlotConfig:
     """The slot *slot* with *model* in it, for one call: a model on this computer by its name, else one of its endpoint.
 
@@ -96,7 +111,7 @@ def _names_a_model(file: Path) -> bool:
 
 
 def _exceptions(home: Path, names: list[str], choice: ModelChoice) -> list[str]:
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
 
     found = []
     for name in names:

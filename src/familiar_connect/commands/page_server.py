@@ -1,9 +1,13 @@
-"""The page as a platform: where it listens, who may come in, and the familiars it shows."""
+"""The page as a platform: where it listens, who may come in, and the familiars it shows.
+
+The models of the page: how one that was chosen there is tried, written, and answers from the next reply on.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,18 +16,87 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.commands.common import open_root, profile_of, say
+from familiar_connect.commands.model_choice import ModelChoice, write_model, write_reply_model
+from familiar_connect.commands.upgrade import make_servers, try_model, write_asking
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import SetupError
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import machine_zone
 
-if TYPE_CHECKING:  # a verb loads no more than it needs
+if TYPE_CHECKING:
     import socket
 
     from familiar_connect.familiar import Familiar
-    from familiar_connect.platforms.web.app import WebParts
+    from familiar_connect.llm.embedded.server import EmbeddedServers
+    from familiar_connect.platforms.web.app import Visitors, WebParts
     from familiar_connect.platforms.web.home_familiars import OpenedPages
+    from familiar_connect.platforms.web.page_models import ModelWish, PageModels
     from familiar_connect.platforms.web.server import WebPlatform
+
+
+def open_page_models(home: Path, familiars: Callable[[], Sequence[Familiar]]) -> PageModels:
+    """The models of *home* for its page; *familiars* are those that are open there."""
+    from familiar_connect.platforms.web.page_models import ModelActions, PageModels
+
+    changes = _ModelChanges(home, familiars)
+    return PageModels(
+        home,
+        ModelActions(
+            adopt=changes.adopt,
+            adopt_written=changes.adopt_written,
+            reload=changes.reload,
+            keep_asking=changes.keep_asking,
+            aclose=changes.aclose,
+        ),
+    )
+
+
+class _ModelChanges:
+    """One change after the other; clients that are not used any more are closed when their replies are over."""
+
+    def __init__(self, home: Path, familiars: Callable[[], Sequence[Familiar]]) -> None:
+        self._home = home
+        self._familiars = familiars
+        self._lock = asyncio.Lock()
+        self._background = BackgroundTasks("old-models")
+
+    async def adopt(self, wish: ModelWish) -> None:
+        async with self._lock:
+            here = next(each for each in self._familiars() if each.id == wish.here)
+            servers = make_servers(here, self._home)
+            choice = await try_model(servers, wish.upgrade)
+            await off_loop(write_model, self._home, None if wish.for_all else wish.here, choice)
+            await off_loop(write_reply_model, self._home, wish.here, choice)
+            await self._swap(here, servers)
+            await self._swap_others(here)
+
+    async def adopt_written(self, here: str, model: str, base_url: str | None, key_name: str | None) -> None:
+        choice = ModelChoice(model=model, base_url=base_url, api_key_env=key_name)
+        await off_loop(write_reply_model, self._home, here, choice)
+        await self.reload()
+
+    async def reload(self) -> None:
+        async with self._lock:
+            await self._swap_others(None)
+
+    async def _swap_others(self, done: Familiar | None) -> None:
+        for each in self._familiars():
+            if each is not done:
+                await self._swap(each, make_servers(each, self._home))
+
+    async def _swap(self, familiar: Familiar, servers: EmbeddedServers) -> None:
+        from familiar_connect.bot import close_models, swap_models
+
+        unused = await swap_models(familiar, servers, home=self._home, zone=machine_zone())
+        self._background.start(close_models(familiar, unused), name=familiar.id)
+
+    async def keep_asking(self, asks: bool) -> None:
+        await off_loop(write_asking, self._home, asks=asks)
+
+    async def aclose(self) -> None:
+        await self._background.aclose()
+
 
 PAGE_PORT = 8017
 LOCAL_HOST = "127.0.0.1"
@@ -83,17 +156,31 @@ async def open_socket(options: WebOptions) -> AsyncIterator[socket.socket]:
 
 
 async def build_page(
-    familiar: Familiar, home: Path, options: WebOptions, listening: socket.socket, password: str | None
+    familiar: Familiar,
+    home: Path,
+    options: WebOptions,
+    listening: socket.socket,
+    password: str | None,
+    *,
+    reload: asyncio.Event | None = None,
+    visitors: Visitors | None = None,
 ) -> WebPlatform:
-    """The page of *familiar* and of the others of the home, announced."""
+    """The page of *familiar* and of the others of the home, announced.
+
+    *reload* is set when they are to be loaded again; *visitors* are those of the page until then, who stay.
+    """
     from familiar_connect.platforms.web.home_familiars import HomeFamiliars
     from familiar_connect.platforms.web.server import WebPlatform
     from familiar_connect.support.aio import off_loop
 
-    parts = await off_loop(_build_parts, familiar, home, options, listening, password)
     familiars = HomeFamiliars(home, familiar.id, lambda other: _open_other(other, home, parts))
-    parts = replace(parts, familiars=familiars)
-    _announce(parts, options)
+    models = open_page_models(home, lambda: [familiar, *familiars.list_opened()])
+    parts = await off_loop(_build_parts, familiar, models, home, options, listening, password)
+    parts = replace(parts, familiars=familiars, reload=reload)
+    if visitors is not None:
+        parts = replace(parts, door=visitors.door, run=visitors.run)
+    else:
+        _announce(parts, options)
     return WebPlatform(parts, listening)
 
 
@@ -103,7 +190,6 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
     from familiar_connect.bot import check_keys, load_familiar
     from familiar_connect.platforms.web.app import make_pages
     from familiar_connect.platforms.web.chats import WebChats
-    from familiar_connect.platforms.web.home_familiars import OpenedPages
     from familiar_connect.platforms.web.live import ChatEvents
     from familiar_connect.platforms.web.settings_pages import read_settings
     from familiar_connect.support.aio import off_loop
@@ -118,9 +204,9 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
         chats = WebChats(familiar, ChatEvents(familiar.clock))
         at_start = await off_loop(read_settings, root)
         try:
-            with chats.connect_reminders():
+            with chats.connect_reminders(), first.models.connect(chats.events):
                 parts = replace(first, familiar=familiar, chats=chats, settings_at_start=at_start)
-                yield OpenedPages(familiar, make_pages(parts))
+                yield await off_loop(make_pages, parts)
         finally:
             await chats.aclose()
     finally:
@@ -128,7 +214,12 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
 
 
 def _build_parts(
-    familiar: Familiar, home: Path, options: WebOptions, listening: socket.socket, password: str | None
+    familiar: Familiar,
+    models: PageModels,
+    home: Path,
+    options: WebOptions,
+    listening: socket.socket,
+    password: str | None,
 ) -> WebParts:
     from familiar_connect.platforms.web.access import (
         Doorkeeper,
@@ -159,6 +250,7 @@ def _build_parts(
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,
         rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
+        models=models,
         settings_at_start=read_settings(familiar.root),
     )
 

@@ -31,7 +31,8 @@ DATE_FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 if TYPE_CHECKING:
     from familiar_connect.chat.transcript_file import Transcript
     from familiar_connect.chat.types import TurnOptions
-    from familiar_connect.config import ChannelConfig, CharacterConfig
+    from familiar_connect.config.channel import ChannelConfig
+    from familiar_connect.config.character import CharacterConfig
     from familiar_connect.context.pipeline import PipelineReply
     from familiar_connect.llm.types import Message
 
@@ -149,6 +150,7 @@ async def preview_prompt(
     root: Path, profile: Path | None, transcript: Transcript, wish: PromptOverrides
 ) -> tuple[PipelineReply, list[dict[str, Any]], list[str]]:
     """What the familiar in *root* would be shown; its blocks; and what could not be had."""
+    from familiar_connect.chat.unsent_place import UnsentPlace
     from familiar_connect.commands.sandbox import open_sandbox, providers_that_failed
     from familiar_connect.support.aio import off_loop
     from familiar_connect.support.clock import ManualClock
@@ -174,7 +176,8 @@ async def preview_prompt(
             exchange, transcript, seed=wish.seed, changed=with_wishes
         )
         request = replace(request, story=replace(request.story, chance=wish.chance))
-        pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)
+        place = UnsentPlace(transcript)
+        pipeline = await off_loop(familiar.pipelines.build, channel, modality=request.modality, place=place)
         reply, parts = await pipeline.preview(request)
     lacking = providers_that_failed(reply.output) + (
         [] if found else ["what memory search would find (its index is not ready)"]
@@ -227,7 +230,7 @@ def format_message(message: Message) -> str:
 
 def block_table(parts: Sequence[dict[str, Any]], reply: PipelineReply) -> str:
     """The blocks in order, one line each, and what was cut."""
-    from familiar_connect.context.budget import NO_BUDGET
+    from familiar_connect.context.budget import NO_BUDGET, OWN_REPLIES, OWN_REPLIES_UNSEEN
 
     rows = [("message", "role", "tokens", "layer", "block")]
     for part in parts:
@@ -244,6 +247,7 @@ def block_table(parts: Sequence[dict[str, Any]], reply: PipelineReply) -> str:
     lines += [f"world info: {entry}: {reason}" for entry, reason in reply.prompt.reasons]
     for note in reply.prompt.dropped:
         why = "its layer has a budget of 0" if note.full == NO_BUDGET else f"no room in the {note.full}"
+        why = OWN_REPLIES_UNSEEN if note.full == OWN_REPLIES else why
         lines.append(f"cut: {note.source} {note.reason}, {note.tokens_dropped} tokens; {why}")
     return "\n".join(lines)
 

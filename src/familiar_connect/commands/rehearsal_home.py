@@ -21,7 +21,7 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.rehearsal.types import FamiliarSetup, Rehearsal
 from familiar_connect.support.clock import ManualClock
-from familiar_connect.support.names import to_slug
+from familiar_connect.support.text import to_slug
 
 FALLBACK_ID = "familiar"
 SOURCE = "rehearsal"

@@ -50,7 +50,7 @@ Examples:
 def replay(
     ctx: click.Context, turn: str | None, familiar_id: str | None, as_sent: bool, today: bool, as_json: bool
 ) -> int:
-    """Make a past turn's prompt anew, byte for byte, from what was kept of it; without TURN, the last one's.
+    """Rebuild a past turn's prompt, byte for byte, from what was kept of it; without TURN, the last one's.
 
     Then compare it, block by block, with what today's settings, character, preset and memory would make of the same
     words. No model or person is asked, and nothing is kept.

@@ -44,7 +44,7 @@ from familiar_connect.support.sign_of_life import show_life
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
-    from familiar_connect.extensions.stand_in.demo import TourStep
+    from familiar_connect.extensions.parts import TourStep
     from familiar_connect.familiar import Familiar
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,8 @@ def _run_demo(name: str, root: Path, home: Path, *, tour: bool, page_port: int |
     prepare_to_start(root, home)
     require_library(name)
     with open_trial(root, home) as copy:
-        playing = _tour(name, copy, home) if tour else _run(copy, home, partial(_demo, name), page_port=page_port)
+        demo = partial(_demo, name, home=home)
+        playing = _tour(name, copy, home) if tour else _run(copy, home, demo, page_port=page_port)
         code = asyncio.run(playing)
     if code:
         return code
@@ -144,7 +145,7 @@ async def _tour(name: str, root: Path, home: Path) -> int:
         if number:
             say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
         ended = asyncio.Event()
-        code = await _run(root, home, partial(_demo, name, steps=steps, ended=ended))
+        code = await _run(root, home, partial(_demo, name, home=home, steps=steps, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
     say(f"\nAll of it went through the real {title} library; only the {title} was ours.")
@@ -263,7 +264,12 @@ def require_library(name: str) -> None:
 
 
 def _demo(
-    name: str, familiar: Familiar, *, steps: Sequence[TourStep] | None = None, ended: asyncio.Event | None = None
+    name: str,
+    familiar: Familiar,
+    *,
+    home: Path,
+    steps: Sequence[TourStep] | None = None,
+    ended: asyncio.Event | None = None,
 ) -> Bot:
     """The demonstration of the platform *name*; with *steps* its people speak by themselves, and *ended* says when."""
     from familiar_connect.bot import Bot
@@ -272,8 +278,10 @@ def _demo(
 
     part, on_end = find_platform(name), (ended or asyncio.Event()).set
     if steps is None:
-        platform = Demonstration(familiar, name, part, tell=_tell)
+        platform = Demonstration(familiar, name, part, tell=_tell, home=home)
     else:
         reader = TourReader(steps, familiar.name, write_line)
-        platform = Demonstration(familiar, name, part, reader=reader, tell=_tell, is_scripted=True, on_end=on_end)
+        platform = Demonstration(
+            familiar, name, part, reader=reader, tell=_tell, is_scripted=True, on_end=on_end, home=home
+        )
     return Bot(familiar, [platform], {}, _tell, writes_to_owner=part.writes_to_owner)

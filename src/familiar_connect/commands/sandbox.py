@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import LAST_CONTEXT_SUFFIX, FamiliarFolder
-from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.config.llm import MAIN_SLOT, SLOT_TEMPERATURES
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
@@ -31,7 +31,6 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.no_follow import LinkRefused, open_to_read
 
-MAIN_SLOT = "main_prose"
 NOT_COPIED = ("*.lock", "*-shm", f"*{LAST_CONTEXT_SUFFIX}")
 """What a prompt is not made of, besides the ledger, the replays and the audit log."""
 COPIES = 3

@@ -1,4 +1,4 @@
-"""adopt, pack: somebody else's familiar in, one of ours out for somebody else."""
+"""adopt, pack: someone else's familiar in, one of ours out for somebody else."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def adopt(
     allow_scripts: bool | None,
     as_json: bool,
 ) -> int:
-    """Bring in somebody else's familiar: shows what it contains and would do, then takes its texts."""
+    """Add someone else's familiar: show what it contains and would do, then copy its texts."""
     from familiar_connect.bootstrap.adopt import adopt_familiar, plan_adoption
 
     home = home_of(ctx)
@@ -101,7 +101,9 @@ def _plan_as_json(plan: AdoptionPlan) -> dict[str, object]:
 
 @click.command(epilog=PACK_EPILOG)
 @familiar_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to (else ID.zip here).")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write (default: ID.zip here)."
+)
 @click.option("--with-history", is_flag=True, help="Also everything that was ever said (history.db).")
 @click.option("--with-confidences", is_flag=True, help="Also what it learned from people, and what was told to some.")
 @json_option

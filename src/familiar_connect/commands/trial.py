@@ -14,7 +14,7 @@ from familiar_connect.config.command import program_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.persona import read_persona_name
-from familiar_connect.support.file_lock import hold_alone
+from familiar_connect.support.files import hold_alone
 from familiar_connect.support.no_follow import make_folder
 
 LOOKS = {"what was said": "logs", "what the model was shown last": "inspect", "its memory": "memory list"}

@@ -18,7 +18,6 @@ LIBRARIES = (
     "xllamacpp",
     "splintr-rs",
     "google-re2",
-    "py-cord",
 )
 ABSENT = "not installed"
 

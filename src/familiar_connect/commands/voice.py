@@ -124,8 +124,8 @@ def _play_with_copy(door: FileDoor, script: Path) -> int:
 
 def require_voice_packages(root: Path, home: Path) -> None:
     """A sentence where the packages that the familiar's settings take for voice are not installed."""
-    from familiar_connect.config import load_character_config
     from familiar_connect.config.extras import how_to_install
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.service_access import ServiceAccess
 

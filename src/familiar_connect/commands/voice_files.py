@@ -17,18 +17,18 @@ from familiar_connect.commands.common import profile_of, say, say_json
 from familiar_connect.config.voice import LOCAL_PROVIDER
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.identity import Author
-from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
+from familiar_connect.platforms.terminal.place import PLATFORM, person_at_terminal
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import machine_zone
-from familiar_connect.support.skipping_loop import LoopClock, SkippingEventLoop, run_skipping, running_skipping_loop
+from familiar_connect.support.simulated_time import LoopClock, SkippingEventLoop, run_skipping, running_skipping_loop
 from familiar_connect.voice.protocols import HEARING_RATE, EarsFactory, SpeechRecognizer
 from familiar_connect.voice.script import ScriptLine, ScriptStart, read_script
 
 if TYPE_CHECKING:  # sound is made of numpy, which waits for whoever needs it
     from familiar_connect.familiar import Familiar
     from familiar_connect.voice.backends import VoiceBackends
-    from familiar_connect.voice.recording_out import RecordingOut
     from familiar_connect.voice.session import SessionWatcher, VoiceSession
+    from familiar_connect.voice.wav import RecordingOut
 
 FEED_S = 0.05
 SAMPLE_BYTES = 2
@@ -88,8 +88,7 @@ class FileDoor:
 
     def answer_recording(self, question: Path, user_name: str | None) -> int:
         """Answer what is said in *question*; the recording waits while the familiar speaks."""
-        from familiar_connect.voice.recording_out import RecordingOut
-        from familiar_connect.voice.wav import SoundFileError, read_wav
+        from familiar_connect.voice.wav import RecordingOut, SoundFileError, read_wav
 
         try:
             sound, out = read_wav(question), RecordingOut()
@@ -105,8 +104,7 @@ class FileDoor:
 
     def play_script(self, script: Path) -> int:
         """Play a talk of several people; nobody waits for anybody."""
-        from familiar_connect.voice.recording_out import RecordingOut
-        from familiar_connect.voice.wav import SoundFileError, read_wav
+        from familiar_connect.voice.wav import RecordingOut, SoundFileError, read_wav
 
         try:
             lines, out = read_script(script), RecordingOut(keeps_pauses=True)

@@ -48,7 +48,7 @@ def talk_live(root: Path, home: Path, wish: LiveWish) -> int:
 async def _talk(root: Path, home: Path, wish: LiveWish) -> None:
     from familiar_connect.bot import load_familiar
     from familiar_connect.extensions.speech import open_speech_access
-    from familiar_connect.platforms.terminal.person import person_at_terminal
+    from familiar_connect.platforms.terminal.place import person_at_terminal
     from familiar_connect.platforms.terminal.screen import Screen
     from familiar_connect.support.aio import off_loop
     from familiar_connect.voice.backends import VoiceBackends
@@ -109,8 +109,8 @@ class _LiveTalk:
     ) -> VoiceSession:
         """Open the devices and start to listen; *ending* closes everything."""
         from familiar_connect.support.aio import off_loop
-        from familiar_connect.voice.recording_out import SilentVoice
         from familiar_connect.voice.session import VoiceChannel, VoiceSession
+        from familiar_connect.voice.wav import SilentVoice
 
         is_silent = "output" in lacking
         out, is_playing = self._open_out(card, wish, ending, is_silent=is_silent)
@@ -140,8 +140,7 @@ class _LiveTalk:
     ) -> tuple[AudioOut, Callable[[], bool] | None]:
         """Where speech goes, and what tells whether it is heard in the room; None: it never is."""
         from familiar_connect.voice.devices.loudspeakers import Loudspeakers
-        from familiar_connect.voice.recording_out import UnplayedOut
-        from familiar_connect.voice.wav import write_wav
+        from familiar_connect.voice.wav import UnplayedOut, write_wav
 
         if not is_silent and wish.recording is None:
             speakers = Loudspeakers(card, on_trouble=self._screen.note)

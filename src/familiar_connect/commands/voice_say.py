@@ -25,7 +25,7 @@ def say_into_file(root: Path, home: Path, text: str, target: Path) -> int:
 
 
 async def _speak(root: Path, home: Path, text: str) -> tuple[bytes, int]:
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
     from familiar_connect.extensions.speech import open_speech_access
     from familiar_connect.voice.backends import VoiceBackends
     from familiar_connect.voice.sentences import SentenceCutter

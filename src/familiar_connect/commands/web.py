@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +26,11 @@ from familiar_connect.commands.run import run_until, stop_on_signal
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.sign_of_life import show_life
+
+if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.familiar import Familiar
+    from familiar_connect.platforms.web.app import Visitors
+    from familiar_connect.platforms.web.server import WebPlatform
 
 EPILOG = """\b
 Examples:
@@ -68,23 +76,41 @@ def web(
 
 
 async def _serve(root: Path, home: Path, options: WebOptions, password: str | None) -> int:
-    from familiar_connect.bot import Bot, check_keys, load_familiar
-
+    """Serve the page; a changed setting loads the familiars again behind the same door."""
     async with open_socket(options) as listening:
-        familiar, embedded = load_familiar(
-            root, home=home, defaults_path=profile_of(home), zone=machine_zone(), wake=False
-        )
         with stop_on_signal() as leaving:
-            try:
-                check_keys(familiar, home)
-                page = await build_page(familiar, home, options, listening, password)
-                if embedded is not None:
-                    embedded.start_in_background()
-                async with show_life(FamiliarFolder(root).running_file):
-                    await familiar.start()
-                    return await run_until(leaving, Bot(familiar, [page], {}, _tell))
-            finally:
-                await familiar.aclose()
+            visitors: Visitors | None = None
+            while True:
+                reload = asyncio.Event()
+                build = partial(build_page, listening=listening, password=password, reload=reload, visitors=visitors)
+                code, visitors = await _serve_until_changed(root, home, options, build, leaving)
+                if leaving.is_set() or not reload.is_set():
+                    return code
+
+
+async def _serve_until_changed(
+    root: Path,
+    home: Path,
+    options: WebOptions,
+    build: Callable[[Familiar, Path, WebOptions], Awaitable[WebPlatform]],
+    leaving: asyncio.Event,
+) -> tuple[int, Visitors]:
+    """One loading of the familiar and its page; the exit code, and who was let in."""
+    from familiar_connect.bot import Bot, check_keys, load_familiar
+    from familiar_connect.platforms.web.app import Visitors
+
+    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone(), wake=False)
+    try:
+        check_keys(familiar, home)
+        page = await build(familiar, home, options)
+        if embedded is not None:
+            embedded.start_in_background()
+        async with show_life(FamiliarFolder(root).running_file):
+            await familiar.start()
+            code = await run_until(leaving, Bot(familiar, [page], {}, _tell))
+            return code, Visitors(page.parts.door, page.parts.run)
+    finally:
+        await familiar.aclose()
 
 
 def _tell(sentence: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a verb loads no more than it needs
     from pathlib import Path
 
     from familiar_connect.reply.inspection.recall_check import PastTurn
-    from familiar_connect.reply.inspection.recall_steps import RecallExplanation
+    from familiar_connect.reply.inspection.recall_evidence import RecallExplanation
 
 MARKS = {"yes": "yes", "no": "NO ", "skipped": " – "}
 EPILOG = """\b
@@ -35,7 +35,7 @@ Exit codes: 0 it was shown to the model, 1 it was not.
 @json_option
 @click.pass_context
 def why(ctx: click.Context, words: tuple[str, ...], familiar_id: str | None, turn: str | None, as_json: bool) -> int:
-    """Tell why a reply did not know something: never said, not written, not found, not allowed there, or cut."""
+    """Find out why a reply did not know something: never said, not written, not found, not allowed there, or cut."""
     from familiar_connect.commands.memory.search import config_of, open_index, sync_index
     from familiar_connect.reply.inspection.recall_check import RecallCheck
 

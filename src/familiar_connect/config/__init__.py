@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from familiar_connect.config.channel import ChannelConfig, TypingSimulationConfig
+    from familiar_connect.config.channel import ChannelConfig, TypingSimulationConfig, channel_config_for_mode
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.config.llm import LLM_SLOT_NAMES, LLMSlotConfig
     from familiar_connect.config.load import load_channel_config, load_character_config
-    from familiar_connect.config.modes import channel_config_for_mode
     from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode, Interjection, InterruptTolerance
     from familiar_connect.config.voice import TTSConfig
     from familiar_connect.errors import ConfigError
@@ -44,11 +43,10 @@ __all__ = [
 
 _HOMES = {
     "errors": ("ConfigError",),
-    "config.channel": ("ChannelConfig", "TypingSimulationConfig"),
+    "config.channel": ("ChannelConfig", "TypingSimulationConfig", "channel_config_for_mode"),
     "config.character": ("CharacterConfig",),
     "config.llm": ("LLM_SLOT_NAMES", "LLMSlotConfig"),
     "config.load": ("load_channel_config", "load_character_config"),
-    "config.modes": ("channel_config_for_mode",),
     "config.types": ("DEFAULT_CHANNEL_MODE", "ChannelMode", "Interjection", "InterruptTolerance"),
     "config.voice": ("TTSConfig",),
     # Promised here before voices were extensions.

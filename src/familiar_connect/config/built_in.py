@@ -19,8 +19,11 @@ EXAMPLE_PLATFORM = BUILT_IN_PLATFORMS[0]
 BUILT_IN_VOICES = ("voice_azure", "voice_cartesia", "voice_deepgram", "voice_gemini", "voice_local", "voice_openai")
 """Those that hear or speak; `provider` under [stt] and [tts] names one without its `voice_`. The first is what speaks
 where the settings name none."""
-BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
+BUILT_IN_IMPORTERS = ("import_chats", "import_documents")
+"""Those that read files for `familiar import`; they have neither settings nor secrets."""
+BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES, *BUILT_IN_IMPORTERS)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
+_WITH_SECRETS = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
 """The networks that the program comes with, as people call them."""
 _VOICE = "voice_"
@@ -71,12 +74,12 @@ def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
 
 def read_main_secrets() -> Mapping[str, str]:
     """For each of them that has secrets, the one that is meant by its name alone; of a voice by its provider's."""
-    modules = {provider_of(built_in): load_built_in_module(built_in, "secrets") for built_in in BUILT_IN}
+    modules = {provider_of(built_in): load_built_in_module(built_in, "secrets") for built_in in _WITH_SECRETS}
     return {name: module.MAIN_SECRET for name, module in modules.items() if hasattr(module, "MAIN_SECRET")}
 
 
 @cache
-def read_built_in_secrets(names: tuple[str, ...] = BUILT_IN) -> Mapping[str, str]:
+def read_built_in_secrets(names: tuple[str, ...] = _WITH_SECRETS) -> Mapping[str, str]:
     """The secrets of every built-in extension, or of those called *names*, each with what it is for."""
     return {
         name: says for built_in in names for name, says in load_built_in_module(built_in, "secrets").SECRETS.items()

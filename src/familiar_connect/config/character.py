@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import Confidence, DisclosurePolicy
 from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.built_in_settings import BuiltInSettings
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
@@ -40,7 +41,6 @@ from familiar_connect.config.types import (
     is_extension_part,
 )
 from familiar_connect.config.voice import STTConfig, TTSConfig
-from familiar_connect.disclosure import Confidence, DisclosurePolicy
 from familiar_connect.presets.story.switches import StorySwitches
 from familiar_connect.presets.world_info.scan_settings import ScanSettings
 from familiar_connect.tools.types import ALL_TOOLS
@@ -166,6 +166,19 @@ class CharacterConfig:
     )
     user_persona_depth: int = setting(2, integer_rule(least=0), "Among the chat: how many messages follow them.")
     user_persona_role: str = setting(ROLES[0], choice_rule(*ROLES), "Among the chat: the role of their message.")
+    model_choices: list[str] = setting(
+        [],
+        TEXTS,
+        "Models of your server that those who may use the controls can choose for a channel by `/model`; you may name"
+        " any.",
+        example='["qwen3:8b"]',
+    )
+    offer_upgrade: bool = setting(
+        True,
+        FLAG,
+        "Whether a chat on the small model offers a better one, in the terminal and on the page. `/upgrade never`, or"
+        " Never on the page, sets it to false for all familiars, `/upgrade ask` back.",
+    )
     personas: list[NamedPersona] = setting(
         [],
         Rule(

@@ -63,6 +63,16 @@ class FamiliarFolder:
         return self.root / "ignored.toml"
 
     @property
+    def control_grants_file(self) -> Path:
+        """Who may use the controls of a chat, server by server."""
+        return self.root / "controls.toml"
+
+    @property
+    def quiet_channels_file(self) -> Path:
+        """Channels in which it says nothing for a while."""
+        return self.root / "quiet.toml"
+
+    @property
     def history_db(self) -> Path:
         return self.root / "history.db"
 
@@ -133,6 +143,10 @@ class FamiliarFolder:
     def picture_file(self, ending: str) -> Path:
         """The picture its owner gave it, by the *ending* of its kind."""
         return self.root / f"picture{ending}"
+
+    def background_file(self, ending: str) -> Path:
+        """The picture that its owner gave it to stand behind a chat, by the *ending* of its kind."""
+        return self.root / f"background{ending}"
 
     def card_picture(self, ending: str) -> Path:
         """The card it was made from, where that is a picture."""
@@ -279,9 +293,9 @@ class HomeFolder:
         return self.cache / "page-key"
 
     @property
-    def model_offer_mark(self) -> Path:
-        """Says that a better model was offered once."""
-        return self.cache / "model-offered"
+    def speed_file(self) -> Path:
+        """How fast the small model was on this computer."""
+        return self.cache / "speed.json"
 
 
 def channel_file(channels: Path, channel_id: int) -> Path:

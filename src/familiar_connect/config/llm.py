@@ -46,6 +46,8 @@ OWN_NETWORK_FIRST_TOKEN_S = 120.0
 PUBLIC_FIRST_TOKEN_S = 60.0
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_REPLY_TIMEOUT_S = 600.0
+REPLIES_AT_ONCE = 8
+"""Replies that one endpoint is asked for at a time, where nothing else is set."""
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 
@@ -286,6 +288,13 @@ class LLMSlotConfig:
         number_rule(above=0),
         f"Longest a whole reply may take, further tries included, seconds. None: {DEFAULT_REPLY_TIMEOUT_S:g}.",
         example="600.0",
+    )
+    at_once: int | None = setting(
+        None,
+        integer_rule(least=1),
+        "Calls of this slot that its endpoint is given at a time; more wait their turn. None: "
+        f"{REPLIES_AT_ONCE} replies; side calls share three places, and none begins before a reply that waits.",
+        example="2",
     )
     price_per_million_input: float | None = setting(
         None,

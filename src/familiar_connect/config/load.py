@@ -17,12 +17,14 @@ from familiar_connect.config.channel import (
     CHANNEL_KEYS,
     TYPING_KEYS,
     ChannelConfig,
+    channel_config_for_mode,
     check_typing_delays,
     merge_typing_settings,
 )
 from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.extension_list import ExtensionList, find_extensions, is_extension_name
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.limits import NamedLimits, list_given
 from familiar_connect.config.llm import (
     DEFAULT_REPLY_TIMEOUT_S,
     DEFAULT_SLOT,
@@ -33,7 +35,6 @@ from familiar_connect.config.llm import (
     SlotSource,
     resolve_slot,
 )
-from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.settings import Key, KeyPath, field_value, fill_fields, keys_of
 from familiar_connect.config.toml import check_document, parse_toml, read_text, read_toml, write_text
 from familiar_connect.config.types import ChannelMode, PlaceSettings, StepSettings, TurnDeadlines
@@ -445,4 +446,6 @@ def _source(path: KeyPath, layers: Sequence[_FileLayer]) -> str:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: list_given(each) if isinstance(each, NamedLimits) else each for name, each in value.items()}
     return value.value if isinstance(value, Enum) else value

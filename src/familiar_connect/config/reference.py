@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSimulationConfig
+from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSimulationConfig, channel_config_for_mode
 from familiar_connect.config.character import PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.groups import GROUP_KEYS, GroupConfig
 from familiar_connect.config.llm import DEFAULT_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
-from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.secrets import ENVIRONMENT
 from familiar_connect.config.settings import Key, KeyPath, field_value
 from familiar_connect.config.toml import toml_literal

@@ -58,10 +58,15 @@ def _filled_texts(value: object) -> list[str]:
 
 
 TEXT = Rule("a string", _text)
+"""Words, as they stand in the file."""
 TEXT_OR_NONE = Rule("a string", _text_or_none)
+"""Words without the space around them; None where none are left."""
 FILLED_TEXT = Rule("a non-empty string", _filled_text)
+"""Words without the space around them, at least one."""
 FLAG = Rule("true or false", _flag)
+"""A switch."""
 TEXTS = Rule("a list of non-empty strings", _filled_texts)
+"""Several of `FILLED_TEXT`, or none."""
 
 
 def integer_rule(*, least: int) -> Rule[int]:

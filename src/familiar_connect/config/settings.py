@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from familiar_connect.config.rules import Rule
 
@@ -65,7 +66,7 @@ def setting(
     The return type is the field's, so that a default or rule of another type is a type error.
     """
     metadata = describe(rule, meaning, key=key, example=example, only=only, also=also)
-    if isinstance(default, list):
+    if isinstance(default, list | dict):
         return cast("T", field(default_factory=default.copy, metadata=metadata))
     return field(default=default, metadata=metadata)
 
@@ -90,21 +91,27 @@ def section(kind: type[C], name: str = "") -> C:
 
 def keys_of(kind: type[DataclassInstance], name: str = "", *, file: SettingsFile | None = None) -> tuple[Key, ...]:
     """Every setting declared in *kind*, in the order of its fields, as the table *name* of *file* spells them."""
-    return tuple(key for key in _walk(kind, name, "") if file is None or key.only in (None, file))
+    return tuple(key for key in _all_keys(cast("Any", kind), name) if file is None or key.only in (None, file))
+
+
+@cache
+def _all_keys(kind: type[DataclassInstance], table: str) -> tuple[Key, ...]:
+    """Worked out once in a process: those of a model are asked for at each of a familiar's models."""
+    return tuple(_walk(kind, table, ""))
 
 
 def _walk(kind: type[DataclassInstance], table: str, outer: str) -> Iterator[Key]:
     for one in fields(kind):
         if _SECTION in one.metadata:
             inner, name = one.metadata[_SECTION]
-            yield from _walk(inner, _dotted(table, name), _dotted(outer, one.name))
+            yield from _walk(inner, _dot(table, name), _dot(outer, one.name))
         elif _DECLARED in one.metadata:
             declared: Key = one.metadata[_DECLARED]
-            name = _dotted(table, declared.name or one.name)
-            yield replace(declared, name=name, field=_dotted(outer, one.name))
+            name = _dot(table, declared.name or one.name)
+            yield replace(declared, name=name, field=_dot(outer, one.name))
 
 
-def _dotted(*parts: str) -> str:
+def _dot(*parts: str) -> str:
     return ".".join(part for part in parts if part)
 
 

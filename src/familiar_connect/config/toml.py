@@ -65,7 +65,7 @@ def parse_toml(text: str, path: Path) -> dict[str, object]:
         document = None
     except ValueError as exc:
         told = str(exc).replace("at end of document", f"at line {text.rstrip().count(chr(10)) + 1}, the last")
-        raise ConfigError(f"{path}: is not valid TOML: {told}; mend that line") from exc
+        raise ConfigError(f"{path}: is not valid TOML: {told}; fix that line") from exc
     if document is None or _is_deep(document):
         raise ConfigError(f"{path}: is nested more than {MAX_DEPTH} levels deep; write it flatter")
     return document

@@ -28,8 +28,8 @@ from familiar_connect.context.types import (
     PipelineOutput,
 )
 from familiar_connect.llm.types import TextPart
-from familiar_connect.support.text import shorten_middle, truncate
-from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens, make_counter
+from familiar_connect.support.text import shorten_middle
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens, make_counter, truncate
 
 __all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_to_request", "fit_total", "tokens_of"]
 
@@ -39,6 +39,9 @@ JOINT = 1
 """Tokens of the blank line between two sections of a layer."""
 SHOWN_MESSAGE_CHARS = 32_000
 """A single message longer than this is shown with its middle left out; the history keeps all of it."""
+OWN_REPLIES = "own replies"
+"""What stands in the place of something full where a model is not shown what it said before."""
+OWN_REPLIES_UNSEEN = "so small a model is not shown what it said itself"
 NO_BUDGET = "no budget"
 """What is full where a layer has a budget of 0, as most have for a small model."""
 LEAST_WORTH_KEEPING = 8
@@ -157,7 +160,7 @@ def _shorten_items(
     contribution: Contribution, limit: int, full: str, model: str | None
 ) -> tuple[Contribution | None, DroppedNote | None]:
     size = tokens_of(contribution, model)
-    items = tuple(_shown(item) for item in contribution.items)
+    items = tuple(_show(item) for item in contribution.items)
     # The new messages are no part of what the layer is for; only the overall cap counts them.
     sizes = [0 if item.fresh and full == "layer" else estimate_tokens(item.text, model) for item in items]
     stays = _never_cut(contribution, newest_too=full == "total")
@@ -207,7 +210,7 @@ def _first_kept(items: Sequence[ContextItem], sizes: Sequence[int], limit: int, 
     return start
 
 
-def _shown(item: ContextItem) -> ContextItem:
+def _show(item: ContextItem) -> ContextItem:
     if len(item.text) <= SHOWN_MESSAGE_CHARS:
         return item
     return replace(item, parts=(TextPart(shorten_middle(item.text, SHOWN_MESSAGE_CHARS)),))
@@ -259,10 +262,12 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
     a warning.
     """
     request = output.request
-    kept, notes = output.budget.kept, _shortened_pending(request)
+    kept, notes = output.budget.kept, _shorten_pending(request)
     if request.budget_tokens > 0:
         room = (
-            request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output, model)
+            request.budget_tokens
+            - math.ceil(request.budget_tokens * COMPLETION_SHARE)
+            - _count_fixed_tokens(output, model)
         )
         spent = output.budget.tokens
         if (sum(cost(c, model) for c in kept) if spent is None else spent) > room:
@@ -282,7 +287,7 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
     return replace(output, budget=BudgetResult(by_layer, [*output.budget.dropped, *notes], kept))
 
 
-def _fixed_tokens(output: PipelineOutput, model: str | None) -> int:
+def _count_fixed_tokens(output: PipelineOutput, model: str | None) -> int:
     """Tokens of what is never cut: preamble, tools, new messages, the note of an interruption, the tail."""
     request, last = output.request, output.directives
     texts = [PREAMBLE, request.interruption_context or ""]
@@ -308,7 +313,7 @@ def _character_floors(kept: Sequence[Contribution], share: int, model: str | Non
     return floors
 
 
-def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
+def _shorten_pending(request: ContextRequest) -> list[DroppedNote]:
     """A note for each new message too long to be shown whole; of a dialogue that brings them the layer's cut tells."""
     notes: list[DroppedNote] = []
     if has_exchange_items(request):

@@ -145,14 +145,14 @@ class _TimedSteps:
             finally:
                 self.ended = ended = time.perf_counter()
                 if ended - began > self.longest_step_s:
-                    self.longest_step_s = max(self.longest_step_s, self._held_s(ended - began))
+                    self.longest_step_s = max(self.longest_step_s, self._measure_held_s(ended - began))
             error = value = None
             try:
                 value = yield waits_for
             except BaseException as thrown:  # a cancellation, for whoever works here to see
                 error = thrown
 
-    def _held_s(self, passed_s: float) -> float:
+    def _measure_held_s(self, passed_s: float) -> float:
         """How long a step that took *passed_s* by the clock held up the others.
 
         On a busy machine the clock goes on while nothing here runs: there a step took no longer than all of them

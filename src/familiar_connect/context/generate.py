@@ -1,65 +1,90 @@
-"""One reply being written: attempts one after another, each from the same base prompt.
+"""One reply being written: attempts one after another, each from the same base prompt, each with its tools.
 
 For every model in turn the prompt's media are resolved, it is fitted to the window, gets its first words
 and is turned into messages; the base is never changed. The next model is tried only when one failed before
 its first word: what a reader has already seen is never silently started again.
+
+A round of an attempt ends with what the model wants done; it is done, the results are put behind its turn, and it is
+asked again. Rounds and calls are bounded: after the last of them the model is asked once more and may only speak.
+What a tool gives back is data in a turn of its own.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from familiar_connect.chat.silence import CHOSE_SILENCE
 from familiar_connect.chat.types import Turn
-from familiar_connect.context.generation.capabilities import tools_cost
-from familiar_connect.context.generation.media import resolve_media
-from familiar_connect.context.generation.media_cache import MediaCache
-from familiar_connect.context.generation.prefill import with_prefill
-from familiar_connect.context.generation.tool_loop import ToolLoop
-from familiar_connect.context.messages import to_messages
+from familiar_connect.context.media import MediaCache, resolve_media
+from familiar_connect.context.messages import to_messages, with_prefill
 from familiar_connect.context.processors.output_filter import OutputFilter
+from familiar_connect.context.processors.reply_guard import KNOWN_REPLIES, ReplyGuard, last_replies
 from familiar_connect.context.protocols import ToolSet
-from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.context.window_fit import budget_when_counted, drop_oldest, fit_to_model, prompt_tokens
+from familiar_connect.context.small_model import quote_memory
+from familiar_connect.context.types import ContextItem, ItemTag, Offered, Prompt
+from familiar_connect.context.window_fit import drop_oldest, fit_to_window, prompt_tokens
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.types import (
     Capabilities,
     Completion,
+    CompletionRequest,
     ImagePart,
     Message,
+    Sampling,
     TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
     VideoPart,
     capabilities_of,
+    model_name_of,
 )
 from familiar_connect.support.system_notes import note
 from familiar_connect.support.text import last_sentence_end
-from familiar_connect.support.tokens import MESSAGE_OVERHEAD
+from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.tools.types import FAMILIES
 
 logger = logging.getLogger(__name__)
-
-Count = Callable[[str], Awaitable[int]]
-
-COUNT_ROUNDS = 3
-"""A message is not equally dense throughout: what is left of a shortened one is counted again, so often at most."""
 
 PRESET_SOURCE = "preset:"
 """How the sources begin of what a preset brings."""
 
 EMPTY_RETRIES = 1
 """How often a model that answered with nothing is asked again."""
+FAULT_RETRIES = 2
+"""How often one whose reply collapsed is."""
 EXCHANGES_DROPPED = 2
 """Oldest exchanges left out for each such time, where the model ran out of room before its first word."""
 OWN_WORDS = "Your last answer held no words of your own. Answer now, as yourself and in your own words."
 
+QUOTED = "a quotation from memory"
+"""Who gave a reply for which no model was asked."""
 CUT_SHORT = "…"
 """Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
 
+MAX_ROUNDS = 4
+"""Answers of the model that may ask for tools."""
+MAX_CALLS = 8
+"""Tools used in one reply, over all rounds."""
+CALL_LIMIT_S = 10.0
+MAX_RESULT_CHARS = 8_000
+
+BETWEEN_ROUNDS = "\n\n"
+"""Stands between words said before a tool was used and those after."""
+
+ABILITIES = ("vision", "video", "tools", "prefill", "thinking")
+"""What a condition may ask of a model, by the name of what says so."""
+
 
 class Generation:
-    """The pieces of a reply as they come, and afterwards all that is known of how it was made."""
+    """A reply by the first model that can give one: its pieces as they come, and afterwards how it was made."""
 
     def __init__(
         self,
@@ -70,7 +95,9 @@ class Generation:
         media: MediaCache | None = None,
         tools: ToolSet | None = None,
         turn: Turn | None = None,
+        quotable: Sequence[str] = (),
     ) -> None:
+        """*quotable*: what was found besides, for a model that is too small to be shown all of it."""
         if not models:
             raise ModelError("no model is configured for the reply: set [llm.default].model or run `familiar connect`")
         self._models = models
@@ -78,6 +105,7 @@ class Generation:
         self._media = media
         self._tools = tools
         self._turn = turn
+        self._quotable = quotable
         self.base = prompt
         self.prompt = prompt
         """What the model was shown last, pictures by their address."""
@@ -90,13 +118,15 @@ class Generation:
         self.completion: Completion | None = None
         self.ended_by: str | None = None
         """Why the reply was ended here before the model did; None: it was not."""
+        self.fault: str | None = None
+        """How the last attempt collapsed; None: it did not."""
         self.failures: list[tuple[str, str]] = []
         self.text = ""
 
     @property
     def model_name(self) -> str:
         """The model whose tokens the prompt was measured in: the first that is asked."""
-        return _name_of(self._models[0])
+        return model_name_of(self._models[0])
 
     @property
     def tools_used(self) -> list[str]:
@@ -109,24 +139,32 @@ class Generation:
         """Each piece of text to show, tidied; ends when the model or the tidying says so."""
         for position, model in enumerate(self._models):
             last = position == len(self._models) - 1
+            name = model_name_of(model)
             try:
-                for retry in range(EMPTY_RETRIES + 1):
+                for retry in range(FAULT_RETRIES + 1):
                     async with aclosing(self._attempt(model, retry)) as attempt:
                         async for piece in attempt:
                             self.text += piece
                             yield piece
                     if not self._is_empty:
                         return
-                    logger.warning("a model answered with nothing", extra={"model": _name_of(model), "retry": retry})
+                    if self.fault is not None:
+                        self.failures.append((name, f"the reply was thrown away, because {self.fault}"))
+                        logger.info("a reply was thrown away", extra={"model": name, "reason": self.fault})
+                        continue
+                    logger.warning("a model answered with nothing", extra={"model": name, "retry": retry})
+                    if retry >= EMPTY_RETRIES:
+                        return
                 return
             except Exception as error:  # isolation: whatever ails one model, the next may still answer
-                self.failures.append((_name_of(model), str(error) or type(error).__name__))
+                self.failures.append((name, str(error) or type(error).__name__))
                 if self.text or last:
                     if isinstance(error, PromptTooLongError) and (words := advice_on_large_preset(self.prompt, model)):
                         raise PromptTooLongError(words, status=error.status) from error
                     raise
                 logger.warning(
-                    "model failed, trying the next", extra={"model": _name_of(model), "error": type(error).__name__}
+                    "model failed, trying the next",
+                    extra={"model": model_name_of(model), "error": type(error).__name__},
                 )
 
     @property
@@ -134,33 +172,67 @@ class Generation:
         """Whether a model that was to speak said nothing, and may say something when it is asked again."""
         done = self.completion
         is_free = self._turn is not None and self._turn.flags.may_stay_silent
-        if is_free or self.tool_turns or done is None or done.finish_reason == "content_filter":
+        if is_free or self.tool_turns or self.text.strip():
             return False
-        return not self.text.strip()
+        if self.fault is not None:
+            return True
+        return self.ended_by == CHOSE_SILENCE or (done is not None and done.finish_reason != "content_filter")
 
     async def _attempt(self, model: ChatModel, retry: int = 0) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
-        self.ended_by = None
-        sent, tools = await self._prepared(model, retry)
-        rounds = ToolLoop(model, sent, tools, self.base.sampling)
+        has_collapsed = self.fault is not None
+        self.ended_by = self.fault = None
+        sent, tools = await self._prepared(model, 0 if has_collapsed else retry)
+        if not retry and (quoted := self._quote()):
+            self.completion = Completion(model=model_name_of(model), text=quoted, finish_reason="stop", provider=QUOTED)
+            yield quoted
+            return
+        guard = self._guard(sent, retry)
+        rounds = ToolLoop(model, sent, tools, self.base.sampling, attempt=retry if has_collapsed else 0)
         self.tool_turns = rounds.turns
         try:
             async with aclosing(rounds.pieces()) as pieces:
                 async for piece in pieces:
                     self.completion = rounds.completion
-                    shown_piece = tidy.feed(piece) if tidy else piece
-                    if shown_piece:
-                        yield shown_piece
+                    if shown := guard.feed(tidy.feed(piece) if tidy else piece):
+                        yield shown
+                    if guard.fault is not None or guard.is_over:
+                        break
                     if tidy and tidy.ended:
                         self.ended_by = tidy.end_reason
-                        return
-            if tidy and (rest := tidy.close()):
+                        break
+            if rest := guard.feed(tidy.close() if tidy else "") + guard.close():
                 yield rest
+            self.fault = guard.fault
+            self.ended_by = self.ended_by or guard.fault or (guard.end_reason if guard.is_over else None)
             is_cut = rounds.completion is not None and rounds.completion.finish_reason == "length"
-            if is_cut and self.text.strip():
+            if (is_cut or guard.fault is not None) and self.ended_by in (None, guard.fault) and self.text.strip():
                 yield CUT_SHORT
         finally:
             self.completion = rounds.completion
+
+    def _quote(self) -> str | None:
+        """What a rule answers for a model that is too small to."""
+        is_wanted = self.capabilities.quotes_memory and not (self._turn is not None and self._turn.flags.manual)
+        return quote_memory(self.base.items, self._quotable, self._turn) if is_wanted else None
+
+    def _guard(self, sent: Sequence[Message], retry: int) -> ReplyGuard:
+        """What looks for a collapse. An ordinary model may have been asked to say that again, or to draw just that."""
+        repeats_itself = self.capabilities.repeats_itself
+        earlier = self._earlier_replies(sent) if repeats_itself and not _is_continued(sent) else None
+        is_last = retry >= FAULT_RETRIES
+        return ReplyGuard(
+            earlier,
+            wants_words=repeats_itself or not is_last,
+            by_sentence=not is_last,
+            one_paragraph=self.capabilities.imitates_itself,
+        )
+
+    def _earlier_replies(self, sent: Sequence[Message]) -> list[str]:
+        """What the model said last: as its prompt shows it, or as the talk has it where it is not shown."""
+        said = self._turn.messages if self._turn is not None and self.capabilities.imitates_itself else ()
+        own = [entry.content for entry in said if entry.author_type == "persona" and entry.content]
+        return [*last_replies(sent), *own][-KNOWN_REPLIES:]
 
     def cut_at_sentence(self) -> None:
         """Leave off what was begun after the last whole sentence: there is no time for the rest."""
@@ -175,7 +247,7 @@ class Generation:
         capabilities = self.capabilities = capabilities_of(model)
         tools = self._tools if self._tools is not None and capabilities.tools and self._tools.specs else None
         shown = await self._with_media(capabilities)
-        fitted = await _fit(shown, model, _beside_tools(capabilities, tools))
+        fitted = await fit_to_window(shown, model, _beside_tools(capabilities, tools))
         if retry and self.completion is not None:
             fitted = _changed_for_retry(fitted, self.completion, retry)
         ready = with_prefill(fitted, capabilities, turn=self._turn, tools=tools is not None)
@@ -191,17 +263,9 @@ class Generation:
         return resolve_media(self.base, capabilities, brought=brought)
 
 
-def generate(
-    prompt: Prompt,
-    models: Sequence[ChatModel],
-    *,
-    tidy: OutputFilter | None = None,
-    media: MediaCache | None = None,
-    tools: ToolSet | None = None,
-    turn: Turn | None = None,
-) -> Generation:
-    """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
-    return Generation(prompt, models, tidy=tidy, media=media, tools=tools, turn=turn)
+def _is_continued(messages: Sequence[Message]) -> bool:
+    """Whether the model goes on with words of its own: then the last reply is the one it writes."""
+    return bool(messages) and messages[-1].role == "assistant"
 
 
 def _changed_for_retry(prompt: Prompt, before: Completion, retry: int) -> Prompt:
@@ -243,9 +307,9 @@ def advice_on_large_preset(prompt: Prompt, model: ChatModel) -> str | None:
     window = capabilities_of(model).window
     held = f"whose window holds {window:,}" if window else "whose window is smaller"
     return (
-        f"The preset in force brings about {brought:,} tokens, too many for {_name_of(model)!r}, {held}: switch parts "
-        "of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more room "
-        "(`familiar connect`)."
+        f"The preset in force brings about {brought:,} tokens, too many for {model_name_of(model)!r}, {held}: "
+        "switch parts of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more "
+        "room (`familiar connect`)."
     )
 
 
@@ -256,39 +320,6 @@ def _beside_tools(capabilities: Capabilities, tools: ToolSet | None) -> Capabili
     return replace(capabilities, window=max(1, capabilities.window - tools_cost(tools.specs)))
 
 
-async def _fit(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:
-    """*base* within the window of *model*, by its own count where it can count."""
-    count: Count | None = getattr(model, "tokenize_count", None)
-    if count is None:
-        return fit_to_model(base, capabilities, model=_name_of(model))
-    prompt = base
-    try:
-        for _ in range(COUNT_ROUNDS):
-            counted = await _count_items(prompt, count, budget_when_counted(capabilities))
-            fitted = prompt if counted is None else fit_to_model(prompt, capabilities, counted=counted)
-            if fitted is prompt:
-                break
-            prompt = fitted
-    except ModelError as error:  # the call itself will tell, or be tried again
-        logger.debug("counting the prompt failed", extra={"error": type(error).__name__})
-        return fit_to_model(base, capabilities, model=_name_of(model))
-    return prompt
-
-
-async def _count_items(prompt: Prompt, count: Count, room: int | None) -> list[int] | None:
-    """Tokens of each item as the model counts them; None when together they are surely within *room*.
-
-    No text has more tokens than bytes, so a short prompt need not be counted at all.
-    """
-    texts = [item.text for item in prompt.items]
-    around = MESSAGE_OVERHEAD * len(texts)
-    if room is None or sum(len(text.encode("utf-8", "replace")) for text in texts) + around <= room:
-        return None
-    if await count("\n".join(texts)) + around <= room:
-        return None
-    return [await count(text) + MESSAGE_OVERHEAD for text in texts]
-
-
 def models_to_try(model: ChatModel | None) -> tuple[ChatModel, ...]:
     """*model* and the ones to fall back on, in order."""
     if model is None:
@@ -296,5 +327,120 @@ def models_to_try(model: ChatModel | None) -> tuple[ChatModel, ...]:
     return (model, *getattr(model, "fallbacks", ()))
 
 
-def _name_of(model: object) -> str:
-    return str(getattr(model, "model", type(model).__name__))
+class ToolLoop:
+    """Iterate `pieces()` once; afterwards `turns` holds what was put behind the first messages."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        messages: Sequence[Message],
+        tools: ToolSet | None,
+        sampling: Sampling | None = None,
+        *,
+        attempt: int = 0,
+    ) -> None:
+        self._model = model
+        self._attempt = attempt
+        self._first = list(messages)
+        self._tools = tools
+        self._sampling = sampling
+        self._calls_left = MAX_CALLS
+        self.turns: list[Message] = []
+        """Calls and their results, in order."""
+        self.completion: Completion | None = None
+        """Of the last round, with the cost of all of them."""
+
+    async def pieces(self) -> AsyncGenerator[str, None]:
+        """The words of all rounds as they come."""
+        said, cost = False, Usage()
+        for number in range(MAX_ROUNDS + 1):
+            may_call = self._tools is not None and number < MAX_ROUNDS and self._calls_left > 0
+            request = CompletionRequest(
+                with_tool_turns(self._first, self.turns),
+                tools=self._tools.specs if self._tools is not None else (),
+                may_call=may_call,
+                sampling=self._sampling,
+                attempt=self._attempt,
+            )
+            stream = open_stream(self._model, request)
+            self.completion = stream.completion
+            begun = False
+            try:
+                async for piece in stream:
+                    if said and not begun:
+                        yield BETWEEN_ROUNDS
+                    begun = True
+                    yield piece
+            finally:
+                await stream.aclose()
+                self.completion = stream.completion
+                cost = stream.completion.usage = _sum(cost, stream.completion.usage)
+            said = said or begun
+            calls = stream.completion.tool_calls
+            if not calls or not may_call or self._tools is None:
+                return
+            await self._use(self._tools, stream.completion.text, calls)
+
+    async def _use(self, tools: ToolSet, text: str, calls: Sequence[ToolCall]) -> None:
+        answers: list[Message] = []
+        for call in calls:
+            if self._calls_left > 0:
+                self._calls_left -= 1
+                result = await _result(tools, call)
+            else:
+                result = status_json("limit", "no more tools can be used in this reply; answer now")
+            answers.append(Message(role="tool", content=result[:MAX_RESULT_CHARS], tool_call_id=call.id))
+        self.turns += [Message(role="assistant", content=text, tool_calls=tuple(calls)), *answers]
+
+
+async def _result(tools: ToolSet, call: ToolCall) -> str:
+    try:
+        async with asyncio.timeout(CALL_LIMIT_S):
+            return await tools.call(call)
+    except TimeoutError:
+        logger.warning("a tool took too long", extra={"tool": call.name})
+    except Exception as error:  # isolation: a tool that fails costs its result
+        logger.warning("a tool failed", extra={"tool": call.name, "error": type(error).__name__})
+    return status_json("internal", "this did not work; go on without it")
+
+
+def status_json(name: str, told: str) -> str:
+    """A result that says how it went."""
+    return json.dumps({"status": name, "message": told}, ensure_ascii=False)
+
+
+def with_tool_turns(first: Sequence[Message], turns: Sequence[Message]) -> list[Message]:
+    """*first* with the tool turns behind; a begun assistant's turn at its end becomes part of the first of them."""
+    if not turns or not first or first[-1].role != "assistant" or first[-1].tool_calls:
+        return [*first, *turns]
+    begun, call = first[-1], turns[0]
+    content = f"{begun.content} {call.content}".strip() if call.content else begun.content
+    return [*first[:-1], Message(role="assistant", content=content, tool_calls=call.tool_calls), *turns[1:]]
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.prompt_tokens + other.prompt_tokens,
+        one.completion_tokens + other.completion_tokens,
+        one.cached_tokens + other.cached_tokens,
+        None if one.cost is None and other.cost is None else (one.cost or 0.0) + (other.cost or 0.0),
+    )
+
+
+def tools_cost(specs: Sequence[ToolSpec]) -> int:
+    """Tokens that describing *specs* takes."""
+    return sum(estimate_tokens(json.dumps(spec.to_dict(), ensure_ascii=False)) for spec in specs)
+
+
+def turn_capabilities(tools: ToolSet | None, capabilities: Capabilities) -> Offered:
+    """Names and families of *tools*, none where the model cannot use them."""
+    usable = tools if capabilities.tools else None
+    names = frozenset(spec.name for spec in usable.specs) if usable is not None else frozenset()
+    names -= getattr(usable, "withheld", frozenset())
+    return Offered(
+        tools=dict(usable.macros) if usable is not None else {},
+        tool_names=names,
+        tool_tokens=tools_cost(usable.specs) if usable is not None else 0,
+        tool_families=frozenset(family for family, members in FAMILIES.items() if members & names),
+        capabilities=frozenset(ability for ability in ABILITIES if getattr(capabilities, ability)),
+    )

@@ -1,7 +1,10 @@
-"""Prompt → model messages: one system message on top, names, and strict alternation where a model wants it.
+"""Prompt → model messages: one system message on top, names, and what each kind of model takes.
 
-A model that wants alternation gets text of a depth inside a user's turn, never as a turn of its own or as the
-assistant's words. Where a preset asks for it, system messages that follow each other are sent as one.
+A model that wants strict alternation gets text of a depth inside a user's turn, never as a turn of its own or as the
+assistant's words. Pictures never stand in an assistant's turn. Where a preset asks for it, system messages that follow
+each other are sent as one. The assistant's first words (`with_prefill`) stand last for a model that goes on from a turn
+it finds begun. For one that does not, because of what it is, because it thinks first or because it has tools, the
+words somebody asked for become an instruction, and the familiar's own are left out.
 """
 
 from __future__ import annotations
@@ -9,20 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from familiar_connect.context.generation.message_shape import with_media_in_user_turns, with_single_system
-from familiar_connect.context.types import ContextItem, ItemTag
-from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart, VideoPart
-from familiar_connect.support.system_notes import wrap_note
+from familiar_connect.chat.types import Turn
+from familiar_connect.context.types import ContextItem, ItemTag, Prompt
+from familiar_connect.llm.types import Capabilities, ImagePart, MediaPart, Message, TextPart, VideoPart
+from familiar_connect.support.system_notes import note, quote_inline, wrap_note
 
 NEVER_SQUASHED = (":newMainChat", ":newExampleChat", ":groupNudge")
 """How the sources of a preset's separators end."""
+
+PREFILL_SOURCE = "prefill"
+"""Of the item that the tail ends with."""
 
 
 def to_messages(
     items: Sequence[ContextItem], capabilities: Capabilities | None = None, *, squash: bool = False
 ) -> list[Message]:
     """What is sent, in order. System items that follow each other at the top are one message."""
-    return _sent(items_for_model(items, capabilities), capabilities, squash=squash)[0]
+    return _build_sent(items_for_model(items, capabilities), capabilities, squash=squash)[0]
 
 
 def items_for_model(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
@@ -40,10 +46,10 @@ def message_places(
     shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool = False
 ) -> list[int | None]:
     """For each of the *shown* items the message it is sent in; None for one that has nothing to say."""
-    return _sent(shown, capabilities, squash=squash)[1]
+    return _build_sent(shown, capabilities, squash=squash)[1]
 
 
-def _sent(
+def _build_sent(
     shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool
 ) -> tuple[list[Message], list[int | None]]:
     strict = capabilities is not None and capabilities.strict_roles
@@ -62,14 +68,14 @@ def _sent(
         fixed += [item.source.endswith(NEVER_SQUASHED)] if says else []
     moved = list(range(len(messages)))
     if strict:
-        messages, moved = _alternated(messages)
+        messages, moved = _alternate(messages)
     elif squash:
-        messages, moved = _squashed(messages, fixed)
+        messages, moved = _squash(messages, fixed)
     moved_places = [None if place is None else moved[place] for place in places]
     return messages, [moved_places[host] for host in hosts]
 
 
-def _squashed(messages: Sequence[Message], fixed: Sequence[bool]) -> tuple[list[Message], list[int]]:
+def _squash(messages: Sequence[Message], fixed: Sequence[bool]) -> tuple[list[Message], list[int]]:
     """Runs of unnamed system messages as one each, lines apart; a preset's separators stay as they are."""
     result: list[Message] = []
     places: list[int] = []
@@ -207,10 +213,10 @@ def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
 
     A system message below the top becomes a System line of a user turn, never of the assistant's.
     """
-    return _alternated(messages)[0]
+    return _alternate(messages)[0]
 
 
-def _alternated(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
+def _alternate(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
     """The alternating messages, and for each of *messages* which of them holds it."""
     result: list[Message] = []
     places: list[int] = []
@@ -237,3 +243,106 @@ def _alternated(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
 def is_dialogue(item: ContextItem) -> bool:
     """Whether *item* is a real turn: the only kind that depth and trimming count."""
     return item.tag is ItemTag.DIALOGUE
+
+
+def with_media_in_user_turns(items: Sequence[ContextItem]) -> Sequence[ContextItem]:
+    """*items* with what an assistant's turn shows in a user's turn behind it, which names who sent it."""
+    if not any(item.role == "assistant" and _media(item) for item in items):
+        return items
+    moved: list[ContextItem] = []
+    for item in items:
+        media = _media(item) if item.role == "assistant" else ()
+        if not media:
+            moved.append(item)
+            continue
+        words = tuple(part for part in item.parts if isinstance(part, TextPart))
+        if item.text.strip():
+            moved.append(replace(item, parts=words))
+        moved.append(
+            ContextItem(
+                role="user",
+                parts=(*media, TextPart(note(f"{_count(media)} sent by {_sender(item)}"))),
+                tag=ItemTag.DATE_SPACER,
+                source=item.source,
+                apart=True,
+            )
+        )
+    return moved
+
+
+def with_single_system(items: Sequence[ContextItem]) -> list[ContextItem]:
+    """*items* with all system text on top, in its order, so that it makes one message."""
+    top = [
+        replace(item, apart=False, tag=None if item.tag is ItemTag.DIALOGUE else item.tag)
+        for item in items
+        if item.role == "system"
+    ]
+    return [*top, *(item for item in items if item.role != "system")]
+
+
+def _media(item: ContextItem) -> tuple[MediaPart, ...]:
+    return tuple(part for part in item.parts if isinstance(part, ImagePart | VideoPart))
+
+
+def _sender(item: ContextItem) -> str:
+    if item.sender is not None:
+        return item.sender.name
+    return item.name or "you"
+
+
+def _count(media: Sequence[MediaPart]) -> str:
+    images = sum(1 for part in media if isinstance(part, ImagePart))
+    told = ((images, "image"), (len(media) - images, "video"))
+    return " and ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in told if count)
+
+
+def with_prefill(
+    prompt: Prompt, capabilities: Capabilities, *, turn: Turn | None = None, tools: bool = False
+) -> Prompt:
+    """*prompt* with its prefill, if it has one, adapted to this attempt; it stays last."""
+    items = [item for item in prompt.items if item.tag is not ItemTag.PREFILL]
+    given = [item for item in prompt.items if item.tag is ItemTag.PREFILL]
+    text = "\n".join(item.text.strip() for item in given).strip()
+    if not given:
+        return prompt
+    manual = is_manual(turn)
+    if given[-1].source != PREFILL_SOURCE:  # laid out by somebody who knew the turn: taken whole or not at all
+        items += given if can_continue(capabilities, tools=tools) else []
+    elif text and (manual or _own_applies(turn)):
+        text = with_prefill_name(text, turn.persona if turn is not None and turn.showing.own_names else "")
+        if can_continue(capabilities, tools=tools):
+            items.append(replace(given[-1], parts=(TextPart(text),)))
+        elif manual:
+            items.append(ContextItem.of("user", prefill_instruction(text), tag=ItemTag.TAIL, source=PREFILL_SOURCE))
+    return replace(prompt, items=tuple(items))
+
+
+def can_continue(capabilities: Capabilities, *, tools: bool = False) -> bool:
+    """Whether a model goes on from an assistant's turn that stands last."""
+    return capabilities.prefill and not capabilities.thinking and not tools
+
+
+def is_manual(turn: Turn | None) -> bool:
+    """Whether the first words were asked for with this turn, and are not the familiar's own."""
+    return turn is not None and bool((turn.directives.prefill or "").strip())
+
+
+def with_prefill_name(text: str, name: str) -> str:
+    """*text* with `name: ` before it, once; without a name as it is."""
+    text = text.strip()
+    if not name or text.casefold().startswith(f"{name.casefold()}:"):
+        return text
+    return f"{name}: {text}"
+
+
+def prefill_instruction(text: str) -> str:
+    """The same as an order, for a model that begins every turn itself."""
+    return note(f"Begin your reply with exactly these words: {quote_inline(text)}")
+
+
+def _own_applies(turn: Turn | None) -> bool:
+    """The familiar's own first words are for its plain replies."""
+    if turn is None:
+        return True
+    flags = turn.flags
+    return not (flags.impersonation or flags.reasoning or flags.stop or flags.reminder is not None)

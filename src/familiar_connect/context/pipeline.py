@@ -16,25 +16,20 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from familiar_connect.chat.directives import place_tail
+from familiar_connect.chat.directives import collect_directives, place_tail
 from familiar_connect.context.budget import Budgeter, fit_to_request
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.gather import gather
-from familiar_connect.context.generate import Generation, generate, models_to_try
-from familiar_connect.context.generation.capabilities import turn_capabilities
-from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.generate import Generation, models_to_try, turn_capabilities
+from familiar_connect.context.media import MediaCache
 from familiar_connect.context.messages import to_messages
-from familiar_connect.context.processors.output_filter import OutputFilter, SilenceAwareOutputFilter
-from familiar_connect.context.prompt_facts import (
-    blocks_of,
-    call_facts,
-    collect_directives,
-    note_facts,
+from familiar_connect.context.processors.output_filter import (
+    SilenceAwareOutputFilter,
     own_name,
     speakers_of,
     tags_in_scripts,
-    withheld_facts,
 )
+from familiar_connect.context.prompt_facts import blocks_of, call_facts, note_facts, withheld_facts
 from familiar_connect.context.protocols import (
     Arranger,
     ContextProvider,
@@ -47,11 +42,13 @@ from familiar_connect.context.protocols import (
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.slots import in_prompt_order
+from familiar_connect.context.small_model import retell_earlier
 from familiar_connect.context.types import (
     NO_DEADLINE,
     BudgetResult,
     ContextRequest,
     Contribution,
+    DroppedNote,
     Layer,
     PipelineOutput,
     Prompt,
@@ -62,10 +59,9 @@ from familiar_connect.errors import ModelTimeoutError, TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Completion, Message, capabilities_of
 from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.presets.arranger import NativeArranger
-from familiar_connect.presets.macro_context import expand_authored
+from familiar_connect.presets.macro_context import NativeArranger, expand_authored
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.terminal_escapes import without_escapes
+from familiar_connect.support.text import without_escapes
 from familiar_connect.support.tokens import counting_for, is_vocabulary_ready, load_vocabulary
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
@@ -112,14 +108,16 @@ class PipelineReply:
     used_tools: bool = False
     words: str | None = None
     """The text before scripts made their view of it; None: no script had a say."""
+    ended_by: str | None = None
+    """Why the program ended it before the model did."""
 
 
 PromptWatcher = Callable[[PipelineOutput, Generation], None]
 """Is told of a prompt that is about to be sent."""
 
 
-def _look_away(output: PipelineOutput, generation: Generation) -> None:
-    """Nobody watches."""
+def _watch_nothing(output: PipelineOutput, generation: Generation) -> None:
+    """For a caller that does not want to see the prompt."""
 
 
 class LiveReply:
@@ -134,7 +132,7 @@ class LiveReply:
         self.output = output
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        async with self._trace.span("model") as told:
+        async with self._trace.span("model") as span_facts:
             pieces = self._generation.pieces()
             try:
                 piece = await _first(pieces, self._first_piece_s)
@@ -143,7 +141,7 @@ class LiveReply:
                     piece = await anext(pieces, None)
             finally:
                 await pieces.aclose()
-                told.update(call_facts(self._generation, self.output))
+                span_facts.update(call_facts(self._generation, self.output))
 
     @property
     def reply(self) -> PipelineReply:
@@ -186,12 +184,7 @@ class ContextPipeline:
 
     async def assemble(self, request: ContextRequest, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
         """Ask everyone at once, then pack what came. Ends within the request's deadline."""
-        return await self._assemble(request, budget_by_layer, _limit(request.deadline_s))
-
-    async def _assemble(
-        self, request: ContextRequest, budget_by_layer: Mapping[Layer, int], limit_s: float | None
-    ) -> PipelineOutput:
-        return self._pack(await self._gather(request, limit_s), budget_by_layer)
+        return self._pack(await self._gather(request, _limit(request.deadline_s)), budget_by_layer)
 
     async def _gather(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
         if not is_vocabulary_ready(self._model_name):
@@ -227,13 +220,20 @@ class ContextPipeline:
         return asked.result(), chain.result()
 
     def _pack(self, gathered: _Gathered, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
-        request, found = gathered.request, gathered.found
+        request = gathered.request
+        found = [each for each in gathered.found if each.text or not each.quotable]
         directives = collect_directives(found, request)
         if request.is_exact:  # the preset's own context is the only limit
             everything = BudgetResult(kept=in_prompt_order(found))
             return PipelineOutput(request, everything, gathered.outcomes, directives, gathered.withheld)
         with counting_for(self._model_name):
+            unseen: list[DroppedNote] = []
+            if request.preset is None and capabilities_of(self._model).imitates_itself:
+                found, budget_by_layer, unseen = retell_earlier(
+                    found, budget_by_layer, request.budget_tokens, self._model_name, is_preview=request.turn is None
+                )
             budget = self._budgeter.fill(found, budget_by_layer)
+            budget.dropped.extend(unseen)
             output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
             return fit_to_request(output, self._model_name)
 
@@ -267,7 +267,7 @@ class ContextPipeline:
     # The whole path
 
     async def run(
-        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _look_away
+        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _watch_nothing
     ) -> PipelineReply:
         """From request to finished text, within the deadline and the model's own time.
 
@@ -278,11 +278,11 @@ class ContextPipeline:
         output, generation = await self._prepare(request, trace)
         watch(output, generation)
         asked = _loop_time()
-        async with trace.span("model") as told:
+        async with trace.span("model") as span_facts:
             try:
                 await self._collect(generation, self._model_limit(request, started))
             finally:
-                told.update(call_facts(generation, output))
+                span_facts.update(call_facts(generation, output))
         words = text = generation.text
         if self.post_processors:
             async with trace.span("post"):
@@ -294,7 +294,7 @@ class ContextPipeline:
         return replace(_reply_of(generation, text, output), words=words)
 
     async def start(
-        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _look_away
+        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _watch_nothing
     ) -> LiveReply:
         """As `run`, but the pieces are handed on as they come; the deadline bounds the time to the first."""
         started = _loop_time()
@@ -332,33 +332,43 @@ class ContextPipeline:
         request, tools = self._offering(request)
         limit = _limit(request.deadline_s)
         share = limit * ASSEMBLY_SHARE if limit is not None else None
-        async with trace.span("assemble") as told:
+        async with trace.span("assemble") as span_facts:
             gathered = await self._gather(request, share)
             output = self._pack(gathered, self._budget_by_layer)
-            trace.add_provider_outcomes(told, output.outcomes)
-            told["withheld"] = [withheld_facts(note) for note in output.withheld]
-        async with trace.span("render") as told:
+            trace.add_provider_outcomes(span_facts, output.outcomes)
+            span_facts["withheld"] = [withheld_facts(note) for note in output.withheld]
+        async with trace.span("render") as span_facts:
             prompt = place_tail(await self._arrange_off_loop(output))
-            told["dropped"] = [note_facts(note) for note in prompt.dropped]
+            span_facts["dropped"] = [note_facts(note) for note in prompt.dropped]
             if prompt.reasons:
-                told["world_info"] = [{"entry": entry, "reason": reason} for entry, reason in prompt.reasons]
+                span_facts["world_info"] = [{"entry": entry, "reason": reason} for entry, reason in prompt.reasons]
         if self._thinkers and not request.is_exact:
             async with trace.span("think"):
                 left = None if share is None else share - (_loop_time() - started)
                 thought = await self._think(gathered, self._generation(prompt, output, tools), left)
             if thought is not gathered:
+                gathered = thought
                 output = self._pack(thought, self._budget_by_layer)
                 prompt = place_tail(await self._arrange_off_loop(output))
-        return output, self._generation(prompt, output, tools)
+        return output, self._generation(prompt, output, tools, [each.quotable for each in gathered.found])
 
-    def _generation(self, prompt: Prompt, output: PipelineOutput, tools: ToolSet | None) -> Generation:
+    def _generation(
+        self, prompt: Prompt, output: PipelineOutput, tools: ToolSet | None, quotable: Sequence[str] = ()
+    ) -> Generation:
         request = output.request
-        free = request.turn is not None and request.turn.flags.may_stay_silent
-        tidy = (SilenceAwareOutputFilter if free else OutputFilter)(
+        tidy = SilenceAwareOutputFilter(  # whether it may or not: nobody is shown the mark
             [own_name(request) or self._persona], speakers_of(prompt, request), tags_in_scripts(request.story.regex)
         )
         models = models_to_try(self._model)
-        return generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=request.turn)
+        return Generation(
+            prompt,
+            models,
+            tidy=tidy,
+            media=self._resources.media,
+            tools=tools,
+            turn=request.turn,
+            quotable=[text for text in quotable if text],
+        )
 
     async def _think(self, gathered: _Gathered, draft: Generation, left_s: float | None) -> _Gathered:
         """*gathered* with what the thinkers note on the finished prompt; what is late is not waited for."""
@@ -442,7 +452,8 @@ async def _first(pieces: AsyncIterator[str], limit_s: float | None) -> str | Non
 
 
 def _reply_of(made: Generation, text: str, output: PipelineOutput) -> PipelineReply:
-    return PipelineReply(text, output, made.prompt, made.messages, made.completion, bool(made.tool_turns))
+    used_tools = bool(made.tool_turns)
+    return PipelineReply(text, output, made.prompt, made.messages, made.completion, used_tools, ended_by=made.ended_by)
 
 
 def _silence(error: Exception | None) -> TurnDeadlineError:

@@ -1,58 +1,15 @@
-"""Facts about a prompt and a reply: whose words, whose names, which blocks at what cost, what was cut."""
+"""Facts about a prompt and a reply, for the trace: which blocks at what cost, what was cut, how a model answered."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
-from familiar_connect.chat.types import Directives
 from familiar_connect.context.generate import Generation
 from familiar_connect.context.messages import items_for_model, message_places
 from familiar_connect.context.types import (
-    ContextRequest,
-    Contribution,
     DroppedNote,
     PipelineOutput,
-    Prompt,
     WithheldNote,
 )
-from familiar_connect.presets.types import RegexScript
-from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
-
-_NO_DIRECTIVES = Contribution.directives
-"""What a contribution has that brings none; nearly all share it, which is quick to tell."""
-_TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-
-def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
-    """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
-    total = Directives()
-    for contribution in found:
-        if contribution.directives is not _NO_DIRECTIVES:
-            total += contribution.directives
-    if operator := strip_note_frame(request.settings.operator_directive or ""):
-        total += Directives(uncensor=operator)
-    return total + request.turn.directives if request.turn is not None else total
-
-
-def own_name(request: ContextRequest) -> str:
-    """Whose words are being written, where the turn says so: the one imitated, or an alter."""
-    turn = request.turn
-    return "" if turn is None else turn.imitated.name if turn.imitated is not None else turn.persona
-
-
-def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
-    """Names that others go by in this prompt: the model must not speak for them."""
-    names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
-    names |= {item.sender.name for item in prompt.items if item.sender is not None}
-    return names | set(request.story.group)
-
-
-def tags_in_scripts(scripts: Iterable[RegexScript]) -> frozenset[str]:
-    """Names that may be those of tags which regex scripts look for, in lower case."""
-    patterns = (script.find for script in scripts if not script.is_off and "<" in script.find)
-    return frozenset(word.lower() for pattern in patterns for word in _TAG_NAME.findall(pattern))
 
 
 def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, object]]:

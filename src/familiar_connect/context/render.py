@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from familiar_connect.chat.types import Sender
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.messages import is_dialogue, to_messages, top_length
 from familiar_connect.context.slots import STREAM, in_prompt_order, prompt_text, slot_index
@@ -45,6 +46,15 @@ class RenderOptions:
     depth_inject_role: Role = "system"
 
 
+def render_options(config: CharacterConfig) -> RenderOptions:
+    """How *config* has prompts laid out."""
+    return RenderOptions(
+        prompt_order=config.prompt_order,
+        depth_inject_position=config.depth_inject_position,
+        depth_inject_role="user" if config.depth_inject_role == "user" else "system",
+    )
+
+
 def assemble_chat_messages(
     output: PipelineOutput,
     *,
@@ -66,7 +76,7 @@ def native_prompt(output: PipelineOutput, options: RenderOptions | None = None) 
     options = options or RenderOptions()
     stable_first = options.prompt_order is PromptOrder.stable_first
     seats: dict[_Seat, list[Contribution]] = {seat: [] for seat in _Seat}
-    for contribution in _kept(output):
+    for contribution in _keep(output):
         seats[_seat(contribution, stable_first=stable_first)].append(contribution)
     top = seats[_Seat.top]
     if stable_first:
@@ -111,7 +121,7 @@ def _depth_of(contribution: Contribution) -> int | None:
     return contribution.depth
 
 
-def _kept(output: PipelineOutput) -> list[Contribution]:
+def _keep(output: PipelineOutput) -> list[Contribution]:
     """What was kept; a result that holds nothing but the joined text of its layers counts as one block for each."""
     result = output.budget
     if result.kept or not result.by_layer:

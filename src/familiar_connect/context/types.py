@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers
-from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, DisclosurePolicy, Readers, may_tell_all
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import (
     EMPTY_MENTIONS,
@@ -18,6 +17,7 @@ from familiar_connect.chat.types import (
     LineFacts,
     ListedUser,
     MediaDescriptor,
+    MessageIdMap,
     Sender,
     Turn,
 )
@@ -26,7 +26,6 @@ from familiar_connect.context.layers import ItemTag as ItemTag
 from familiar_connect.context.layers import Layer as Layer
 from familiar_connect.context.layers import Modality as Modality
 from familiar_connect.context.layers import Priority as Priority
-from familiar_connect.disclosure import STRICT, DisclosurePolicy, may_tell_all
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, Sampling, TextPart
 from familiar_connect.presets.story.types import Story, StoryState
@@ -120,6 +119,8 @@ class Contribution:
     audiences: frozenset[Audience] | None = None
     """Those its sources were said to; it is told only where each may be. None: everyone's where it is authored, else
     the owner's alone."""
+    quotable: str = ""
+    """More lines of the same kind, for which a small model's prompt has no room: a rule may quote one of them."""
 
     @classmethod
     def of(

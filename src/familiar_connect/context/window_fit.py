@@ -1,4 +1,4 @@
-"""fit_to_model: a prompt trimmed to one model's window, oldest exchange first.
+"""fit_to_window: a prompt trimmed to one model's window, oldest exchange first.
 
 Only real turns go, never the newest thing a user said, never a note, a sample or a directive. When
 nothing more can go and the newest message alone is too long for the window, its middle is left
@@ -10,17 +10,24 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from familiar_connect.context.budget import log_cut
 from familiar_connect.context.messages import is_dialogue
 from familiar_connect.context.types import ContextItem, DroppedNote, ItemTag, Layer, Prompt
-from familiar_connect.llm.types import Capabilities, TextPart
+from familiar_connect.errors import ModelError
+from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.types import Capabilities, TextPart, model_name_of
 from familiar_connect.support.text import shorten_middle
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
 
 logger = logging.getLogger(__name__)
+
+Count = Callable[[str], Awaitable[int]]
+
+COUNT_ROUNDS = 3
+"""A message is not equally dense throughout: what is left of a shortened one is counted again, so often at most."""
 
 SAFETY = 0.9
 DEFAULT_RESERVED_OUTPUT = 4096
@@ -47,6 +54,39 @@ def budget_when_counted(capabilities: Capabilities) -> int | None:
     """The same for a prompt the model has counted: within its window, and not far over what suits it."""
     budget, suits = safe_budget(capabilities), capabilities.budget_tokens
     return budget if budget is None or suits is None else min(budget, math.floor(suits * FAR_OVER))
+
+
+async def fit_to_window(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:
+    """*base* within the window of *model*, by its own count where it can count."""
+    count: Count | None = getattr(model, "tokenize_count", None)
+    if count is None:
+        return fit_to_model(base, capabilities, model=model_name_of(model))
+    prompt = base
+    try:
+        for _ in range(COUNT_ROUNDS):
+            counted = await _count_items(prompt, count, budget_when_counted(capabilities))
+            fitted = prompt if counted is None else fit_to_model(prompt, capabilities, counted=counted)
+            if fitted is prompt:
+                break
+            prompt = fitted
+    except ModelError as error:  # the call itself will tell, or be tried again
+        logger.debug("counting the prompt failed", extra={"error": type(error).__name__})
+        return fit_to_model(base, capabilities, model=model_name_of(model))
+    return prompt
+
+
+async def _count_items(prompt: Prompt, count: Count, room: int | None) -> list[int] | None:
+    """Tokens of each item as the model counts them; None when together they are surely within *room*.
+
+    No text has more tokens than bytes, so a short prompt need not be counted at all.
+    """
+    texts = [item.text for item in prompt.items]
+    around = MESSAGE_OVERHEAD * len(texts)
+    if room is None or sum(len(text.encode("utf-8", "replace")) for text in texts) + around <= room:
+        return None
+    if await count("\n".join(texts)) + around <= room:
+        return None
+    return [await count(text) + MESSAGE_OVERHEAD for text in texts]
 
 
 def fit_to_model(

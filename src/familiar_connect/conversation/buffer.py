@@ -2,17 +2,98 @@
 
 Everything in a buffer is in the history already; when one is full its oldest message leaves it, unless it waits for
 an answer.
+
+What makes the familiar consider speaking: being addressed, a count of messages that shrinks, and a lull.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from familiar_connect.conversation.triggers import InterjectionSchedule
+from familiar_connect.config.types import Interjection
+from familiar_connect.conversation.name_match import contains_any_name
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.support.aio import CallLater, RestartableTimer, call_later
 from familiar_connect.support.lru import LruCache
+
+LEAST_INTERVAL = 3
+SHRINKS_BY = 3
+JITTER = 5
+"""Different jitters there are, none among them in the middle."""
+
+Rng = Callable[[], float]
+
+
+def is_direct_address(text: str, familiar_name: str, aliases: Iterable[str], *, is_mention: bool) -> bool:
+    """A mention, or the name or an alias as a whole word."""
+    return is_mention or contains_any_name(text, (familiar_name, *aliases))
+
+
+def interjection_interval(interjection: Interjection, check_count: int, rng: Rng) -> int:
+    """Messages until the next look at joining in: fewer each time, give or take two, never under three."""
+    steady = max(LEAST_INTERVAL, interjection.starting_interval - SHRINKS_BY * check_count)
+    return max(LEAST_INTERVAL, steady + int(rng() * JITTER) - JITTER // 2)
+
+
+@dataclass
+class InterjectionSchedule:
+    """When to look at joining in, counted in messages of one channel."""
+
+    interjection: Interjection
+    rng: Rng
+    count: int = 0
+    check_count: int = 0
+    next_at: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_at = interjection_interval(self.interjection, 0, self.rng)
+
+    def count_message(self) -> None:
+        self.count += 1
+
+    @property
+    def is_due(self) -> bool:
+        return self.count >= self.next_at
+
+    def schedule_next(self) -> None:
+        """There was a look and nothing was said: the next comes sooner."""
+        self.check_count += 1
+        self.next_at += interjection_interval(self.interjection, self.check_count, self.rng)
+
+    def restart(self, count: int = 0) -> None:
+        """Begin anew, with *count* messages heard already."""
+        self.count, self.check_count = count, 0
+        self.next_at = interjection_interval(self.interjection, 0, self.rng)
+
+
+class LullTimers:
+    """One timer for each channel, restarted by every message, that fires when nobody has spoken for a while."""
+
+    def __init__(self, quiet: Callable[[int], None], later: CallLater = call_later) -> None:
+        self._on_lull = quiet
+        self._later = later
+        self._timers: dict[int, RestartableTimer] = {}
+
+    def restart(self, channel_id: int, seconds: float) -> None:
+        if channel_id not in self._timers:
+            self._timers[channel_id] = RestartableTimer(lambda: self._expire(channel_id), self._later)
+        self._timers[channel_id].restart(seconds)
+
+    def cancel(self, channel_id: int) -> None:
+        timer = self._timers.pop(channel_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def cancel_all(self) -> None:
+        for channel_id in list(self._timers):
+            self.cancel(channel_id)
+
+    def _expire(self, channel_id: int) -> None:
+        self._timers.pop(channel_id, None)
+        self._on_lull(channel_id)
+
 
 MAX_BUFFERED = 200
 MAX_CHANNELS = 10_000

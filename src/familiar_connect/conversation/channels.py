@@ -1,15 +1,23 @@
-"""Channel labels: what a channel is called, for people and for the memory writer."""
+"""Channel labels: what a channel is called, for people and for the memory writer.
+
+LivePlaces: the channels of platforms that are connected now, for whoever speaks there from elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
+from familiar_connect.identity import Author
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import load_bytes
+from familiar_connect.support.text import one_line
 
 _LABELS = {
     ChannelKind.text: "#{name}",
@@ -59,6 +67,12 @@ class ChannelLabels:
     ) -> None:
         self._known.put(channel_id, ChannelContext(name, ChannelKind(kind), parent_name))
 
+    def learn(self, channel_id: int, now: ChannelContext, speaker: Author) -> None:
+        """A channel is called *now* so; a talk between two without a name is called by the *speaker*'s."""
+        is_unnamed = now.kind is ChannelKind.dm and now.name == str(channel_id)
+        name = speaker.label if is_unnamed else now.name
+        self.register_channel_context(channel_id, name=name, kind=now.kind, parent_name=now.parent_name)
+
     def channel_context(self, channel_id: int) -> ChannelContext | None:
         return self._known.get(channel_id)
 
@@ -66,6 +80,16 @@ class ChannelLabels:
         """The channel's label, or its bare id while it is unknown."""
         known = self._known.get(channel_id)
         return channel_label(known) if known is not None else str(channel_id)
+
+    def describe(self, channel_id: int) -> str:
+        """The channel within a sentence: by its name, and its server's, as far as they are known."""
+        known = self._known.get(channel_id)
+        if known is None:
+            return f"channel {channel_id}"
+        if known.kind is ChannelKind.dm:
+            return f"the direct messages with {one_line(known.name)}"
+        kept = self._kept.get(channel_id)
+        return one_line(channel_label(known)) + (f" on {one_line(kept.server)}" if kept and kept.server else "")
 
     def is_news(self, channel_id: int, server: str) -> bool:
         """Whether the file does not know yet what the channel is called; those of two people are not kept."""
@@ -95,3 +119,33 @@ class ChannelLabels:
             return {int(each): KeptChannel(str(name[0]), str(name[1])) for each, name in found.items()}
         except (OSError, ValueError, AttributeError, TypeError, LookupError, RecursionError):
             return {}
+
+
+FindPlace = Callable[[int], Awaitable[Place | None]]
+"""The channel of that id; None while it cannot be reached."""
+
+
+class LivePlaces:
+    """A platform adds its channels while it is connected."""
+
+    def __init__(self) -> None:
+        self._finders: dict[str, FindPlace] = {}
+
+    @contextmanager
+    def connect(self, platform: str, find_place: FindPlace) -> Iterator[None]:
+        """Let channels of *platform* be found while this is open."""
+        self._finders[platform] = find_place
+        try:
+            yield
+        finally:
+            if self._finders.get(platform) is find_place:
+                del self._finders[platform]
+
+    def has(self, platform: str) -> bool:
+        """Whether the platform is connected in this program."""
+        return platform in self._finders
+
+    async def find(self, platform: str, channel_id: int) -> Place | None:
+        """The channel as a place to speak in; None where it cannot be reached."""
+        finder = self._finders.get(platform)
+        return await finder(channel_id) if finder is not None else None

@@ -21,6 +21,8 @@ from familiar_connect.memory.store import MemoryStore
 
 _TABLE = "person"
 _MENTION = re.compile(r"<@!?(\d+)>")
+_LISTED = re.compile(r".* \((\w+:\S+)\)")
+"""As somebody is shown in the list: a name, and behind it the id."""
 _HEADER = "# People who are not answered. `/ignore`, `/unignore` and `familiar ignore` change it."
 
 logger = logging.getLogger(__name__)
@@ -133,7 +135,8 @@ def find_author(
     Somebody on the list is found by the name they have there, too.
     """
     words = words.strip()
-    mention = _MENTION.fullmatch(words)
+    mention, listed_as = _MENTION.fullmatch(words), _LISTED.fullmatch(words)
+    words = listed_as[1] if listed_as else words
     meant = f"{platform}:{mention[1]}" if mention else words.removeprefix("@")
     listed = [one for one in ignored.all() if meant == one.key or meant.casefold() == one.name.casefold()]
     if len(listed) == 1:

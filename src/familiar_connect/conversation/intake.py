@@ -14,19 +14,19 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 
-from familiar_connect.audience import Audience, AudienceKind, hidden_channel
+from familiar_connect.audience import Audience, hidden_channel
 from familiar_connect.channel_config import ChannelConfigStore
-from familiar_connect.chat.place import Place
-from familiar_connect.chat.scene import ChannelKind, Scene
-from familiar_connect.chat.scene_fetch import fetch_scene
+from familiar_connect.chat.place import Place, fetch_scene
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import without_private
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.monitor import ConversationMonitor
-from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change
+from familiar_connect.conversation.place_readers import PlaceReaders, find_audience, note_audience_change
 from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.conversation.twins import TwinWatch
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import ConfigError, DeliveryError, HistoryError
 from familiar_connect.history.message_edits import DELETED
@@ -103,6 +103,7 @@ class Intake:
         self._labels = labels or ChannelLabels()
         self._notify_turn = notify_turn
         self._readers = readers or PlaceReaders(owner=admission.owner)
+        self._twins = TwinWatch(history, familiar_id, queue)
         self._background = BackgroundTasks("hearing")
         self._hearing = IdleGate()
         self._channel_locks = KeyedLocks()
@@ -132,6 +133,11 @@ class Intake:
                 await off_loop(self._pending_speech.remove, speech)
             return result
 
+    def would_hear(self, message: InboundMessage) -> bool:
+        """Whether *message* would be taken in: for what is looked at before it is."""
+        is_heard = not self._privacy.is_full(message.author) and self._admission.is_subscribed(message)
+        return is_heard and not self._admission.is_refused_bot(message)
+
     def hear_dms_of(self, platform: str, whose: str) -> None:
         """Take in those direct messages on *platform*: of nobody (`off`), of the `owner` or of `everyone`."""
         self._admission.dms[platform] = whose
@@ -141,8 +147,7 @@ class Intake:
 
         A disk that refuses is logged; the words are stored when they are received.
         """
-        is_heard = not self._privacy.is_full(message.author) and self._admission.is_subscribed(message)
-        if self._admission.is_refused_bot(message) or not is_heard:
+        if not self.would_hear(message):
             return
         message = without_private(message, self._privacy)
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
@@ -204,12 +209,14 @@ class Intake:
             return IntakeResult.not_stored
         if not is_new:
             return IntakeResult.seen_before
+        self._twins.note_heard(message, turn, is_for_us=_is_for_us(message))
         if len(message.text) > LONG_MESSAGE_CHARS and not message.is_past:
             await place.notice(
                 f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
-        self._label(message, scene)
+        if scene is not None and scene.channel is not None:  # one that cannot say leaves the label as it was
+            self._labels.learn(message.channel_id, scene.channel, message.author)
         if self._notify_turn is not None:
             await self._notify_turn()
         if message.is_past or due is ReplyDue.never:
@@ -219,10 +226,29 @@ class Intake:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
                 await self._interrupt(message)
+        if self._twins.may_be_twin(message):
+            self._background.start(self._hand_on_twin(message, turn, place), name="twin")
+            return IntakeResult.considering
         taken = await self._hand_on(message, turn, place, is_old_news=is_old_news, due=due)
         # Only now: the first message of a channel must not wait for a disk and be overtaken by the second.
         await self._keep_label(message.channel_id, scene)
         return taken
+
+    async def _hand_on_twin(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> None:
+        """Hand on what may repeat another message, once it is known whether it does and that has no answer yet."""
+        asked = await self._twins.take_over(message)
+        if asked is None:
+            await off_loop(self._history.outbox.settle, [turn.id])
+        else:
+            if asked.is_mention:
+                await self._owe(asked, turn, place)
+            await self._hand_on(asked, turn, place)
+
+    async def _owe(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> None:
+        """Write down that a stored message is to be answered, where that is kept."""
+        if place.features.posts_once or place.features.keeps_owed:
+            add = self._history.outbox.add_owed
+            await off_loop(partial(add, turn, familiar_id=self._familiar_id, is_for_us=_is_for_us(message)))
 
     async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:
         """Whether nothing more is done about a message that is stored: no reply, no look at it, nobody interrupted."""
@@ -230,12 +256,16 @@ class Intake:
             logger.info("stays silent", extra={"channel_id": message.channel_id, "why": "only bots have spoken since"})
             await off_loop(self._history.outbox.settle, [turn.id])
             return True
+        if self._admission.is_quiet(message):
+            logger.info("stays silent", extra={"channel_id": message.channel_id, "why": "/quiet"})
+            await off_loop(self._history.outbox.settle, [turn.id])
+            return True
         limits = self._admission.limits
         if limits is None:
             return False
         is_addressed = self.monitor.is_addressed(message.text, is_mention=_is_for_us(message))
         is_own = message.platform in LOCAL_PLATFORMS
-        if await limits.refuse_message(message.author, place, is_addressed=is_addressed or is_own) is None:
+        if await limits.refuse_message(message, place, is_addressed=is_addressed or is_own) is None:
             return False
         await off_loop(self._history.outbox.settle, [turn.id])
         return True
@@ -252,7 +282,8 @@ class Intake:
         """The message with its view, the mode of its channel, and those it is said to, in one go off the loop."""
         if self._admission.view is not None:
             message = replace(message, view=self.view_of(message))
-        return message, self._mode(message.channel_id), self._audience(message, scene)
+        audience = find_audience(self._readers, self._history, self._familiar_id, message, scene)
+        return message, self._mode(message.channel_id), audience
 
     async def _store(
         self,
@@ -301,9 +332,9 @@ class Intake:
     ) -> tuple[HistoryTurn, bool]:
         """*replaces*: the chat whose open questions of an earlier run are past, now that its person goes on talking."""
         with self._history.database.transaction():
-            if replaces is not None:
-                self._history.outbox.settle_earlier(self._familiar_id, replaces)
             turn, is_new = append()
+            if is_new and replaces is not None:
+                self._history.outbox.settle_earlier(self._familiar_id, replaces)
             if is_new:
                 self._history.outbox.add_owed(turn, familiar_id=self._familiar_id, is_for_us=is_for_us)
         return turn, is_new
@@ -369,7 +400,7 @@ class Intake:
         is_old_news: bool = False,
         due: ReplyDue = ReplyDue.now,
     ) -> IntakeResult:
-        """Between two, and where it is wanted, there is an answer; else the monitor looks, and nobody waits for it."""
+        """Between exactly two people, or where it is addressed, reply at once; else the monitor decides meanwhile."""
         self.queue.set_place(message.channel_id, place, guild_id=message.guild_id, is_voice=message.is_voice)
         answered = message.is_dm or message.platform in LOCAL_PLATFORMS or message.wants_answer
         heard = self.monitor.on_message(
@@ -401,6 +432,31 @@ class Intake:
         """What was heard reads *text* now, or is gone for None: wherever it waits, it is answered as it reads."""
         self.monitor.revise(channel_id, history_id, text)
         self.queue.revise(channel_id, history_id, text)
+        if text is None:
+            self._twins.note_gone(channel_id, history_id)
+
+    async def hear_edit(
+        self, message: InboundMessage, before: InboundMessage, turn: HistoryTurn, place: Place
+    ) -> IntakeResult | None:
+        """*message* read as *before*: one that only its new words say to us is answered; None: nothing is new in it."""
+        if self._how_much_for_us(message) <= self._how_much_for_us(before):
+            return None
+        if message.is_past or self._admission.is_refused_bot(message) or not self._admission.is_subscribed(message):
+            return None
+        message = without_private(message, self._privacy)
+        with self._hearing.busy():
+            for each in (self.monitor, self.queue):  # it waits as a call from now on, and only once
+                each.revise(message.channel_id, turn.id, None)
+            await self._owe(message, turn, place)
+            if await self._is_refused(message, turn, place):
+                return IntakeResult.not_answered
+            return await self._hand_on(message, turn, place)
+
+    def _how_much_for_us(self, message: InboundMessage) -> int:
+        """2: surely said to us; 1: perhaps; 0: not."""
+        if self.monitor.is_surely_addressed(message.text, is_mention=_is_for_us(message)):
+            return 2
+        return int(self.monitor.is_addressed(message.text, is_mention=False))
 
     async def wait_until_idle(self) -> None:
         """Wait until nothing heard is being looked at; what waits for a lull goes on waiting."""
@@ -417,38 +473,6 @@ class Intake:
         """A platform says that a channel is hidden now: what was said in it goes along, though nobody speaks there."""
         hidden = hidden_channel(platform, channel_id, guild_id, rules)
         await off_loop(note_audience_change, self._history, self._familiar_id, channel_id, hidden)
-
-    def _audience(self, message: InboundMessage, scene: Scene | None) -> Audience:
-        """Those the message is said to. A channel that was hidden or opened meanwhile is noticed here."""
-        here = self._readers.at(
-            scene,
-            channel_id=message.channel_id,
-            guild_id=message.guild_id,
-            author=message.author,
-            is_dm=message.is_dm,
-        )
-        if scene is not None:  # one that could not be looked at was not hidden: its old turns stay as they are
-            seen = self._history.channel_readers.now.get(message.channel_id)
-            before = seen.audience if seen is not None else None
-            note_audience_change(self._history, self._familiar_id, message.channel_id, here.audience, before)
-            self._history.channel_readers.now.put(message.channel_id, here)
-        if message.said_under and here.audience.kind in (AudienceKind.SERVER, AudienceKind.CHANNEL):
-            then = hidden_channel(here.platform, message.channel_id, here.server_id, message.said_under)
-            return then.with_targets(here.audience.also)
-        return here.audience
-
-    def _label(self, message: InboundMessage, scene: Scene | None) -> None:
-        """Learn what the channel is called now; a place that cannot say leaves the label as it was."""
-        channel = scene.channel if scene is not None else None
-        if channel is None:
-            return
-        is_unnamed = channel.kind is ChannelKind.dm and channel.name == str(message.channel_id)
-        self._labels.register_channel_context(
-            message.channel_id,
-            name=message.author.label if is_unnamed else channel.name,
-            kind=channel.kind,
-            parent_name=channel.parent_name,
-        )
 
     async def _keep_label(self, channel_id: int, scene: Scene | None) -> None:
         """Write down what the channel is called, where that is news; a disk that refuses costs nobody an answer."""

@@ -8,15 +8,19 @@ the next start where it was cut.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import RemovalCause
+from familiar_connect.history.stored_messages import message_of_turn
+from familiar_connect.history.types import HistoryTurn, RemovalCause
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.identity import Author, Privacy
 from familiar_connect.support.aio import off_loop
@@ -25,14 +29,17 @@ from familiar_connect.support.clock import Clock
 logger = logging.getLogger(__name__)
 
 EditListener = Callable[[int, int, str | None], None]
+HearEdit = Callable[[InboundMessage, InboundMessage, HistoryTurn, Place], Awaitable[object]]
+"""Told of a message as it reads now, as it read before, of its turn, and where it stands."""
 
 
 class MessageEditHandler:
     """Keeps the history, what waits for an answer and what was made of turns level with what the platform shows now.
 
-    Nothing is answered anew. *on_change* is told of each change: channel, row of the history, and the words as prompts
-    have them, or None; *withdraw* once for all of them: what was made of the earlier words is to go. *view* is what
-    scripts make of new words.
+    *on_change* is told of each change: channel, row of the history, and the words as prompts have them, or None;
+    *withdraw* once for all of them: what was made of the earlier words is to go. *hear* is told of each edit: what was
+    answered is not answered anew, and who is spoken to only by the new words answers those. *view* is what scripts make
+    of new words.
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class MessageEditHandler:
         privacy: Privacy,
         *,
         on_change: EditListener | None = None,
+        hear: HearEdit | None = None,
         withdraw: Callable[[], None] | None = None,
         view: Callable[[InboundMessage], str | None] | None = None,
         clock: Clock | None = None,
@@ -52,11 +60,15 @@ class MessageEditHandler:
         self._familiar_id = familiar_id
         self._privacy = privacy
         self._on_change = on_change
+        self._hear = hear
         self._withdraw = withdraw
         self._view = view
 
-    async def on_edit(self, message: InboundMessage) -> bool:
-        """*message* reads differently now; whether that changed anything. New words of private people are not kept."""
+    async def on_edit(self, message: InboundMessage, place: Place | None = None, *, me: Author | None = None) -> bool:
+        """*message* reads differently now; whether that changed anything. New words of private people are not kept.
+
+        Where the new words speak to the familiar, *place* is where it answers; *me* is its account there.
+        """
         if message.message_id is None:
             return False
         if self._privacy.is_full(message.author):
@@ -74,9 +86,35 @@ class MessageEditHandler:
         except HistoryError as error:
             logger.error("an edited message could not be stored", extra={"reason": str(error)})
             return False
-        if changed is not None:
-            self._tell([(message.channel_id, changed)], message.text if view is None else view)
-        return changed is not None
+        if changed is None:
+            return False
+        self._tell([(message.channel_id, changed)], message.text if view is None else view)
+        if place is not None and self._hear is not None:
+            found = await off_loop(self._read_before, changed, message, me)
+            if found is not None:
+                before, turn = found
+                await self._hear(replace(message, view=view), before, turn, place)
+        return True
+
+    def _read_before(
+        self, turn_id: int, message: InboundMessage, me: Author | None
+    ) -> tuple[InboundMessage, HistoryTurn] | None:
+        """The message of a turn as it read until now, and the turn, which from now on names whom *message* mentions."""
+        turn = self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=turn_id)
+        stored = message_of_turn(turn) if turn is not None else None
+        if turn is None or stored is None:
+            return None
+        if stored.mentions != message.mentions:
+            facts = encode_metadata(replace(stored, mentions=message.mentions))
+            self._edits.set_posts(turn_id, turn.platform_message_id, facts)
+        was_mention = message.is_mention  # who does not say who is *me* cannot add a mention of it
+        if me is not None:
+            was_mention = any(each.canonical_key == me.canonical_key for each in stored.mentions)
+        said_before = self._edits.edits_of_turn(turn_id)[-1].said_before
+        before = replace(
+            message, text=said_before, view=None, mentions=stored.mentions, is_mention=was_mention, edited_at=None
+        )
+        return before, turn
 
     async def on_delete(self, channel_id: int, message_ids: Collection[str]) -> bool:
         """The messages are gone; whether any of them had been heard."""

@@ -18,9 +18,15 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.types import DecideWith, Interjection
 from familiar_connect.conversation.addressing.judge import judge_address
-from familiar_connect.conversation.buffer import ChannelState, ChannelStates
+from familiar_connect.conversation.buffer import (
+    ChannelState,
+    ChannelStates,
+    InterjectionSchedule,
+    LullTimers,
+    Rng,
+    is_direct_address,
+)
 from familiar_connect.conversation.channels import ChannelLabels
-from familiar_connect.conversation.lull_timers import CallLater, LullTimers, call_later
 from familiar_connect.conversation.speak_decision import (
     RECENT_TURNS,
     Situation,
@@ -28,16 +34,15 @@ from familiar_connect.conversation.speak_decision import (
     ask_side_model,
     can_decide,
     decide_by_rules,
+    is_told_by_rules,
 )
-from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is_direct_address
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
-from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
+from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known, without_private_turns
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.aio import BackgroundTasks, CallLater, call_later, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
@@ -160,6 +165,10 @@ class ConversationMonitor:
         address = judge_address(text, self._names)
         return address is not None and (address.is_call or not address.is_sure)
 
+    def is_surely_addressed(self, text: str, *, is_mention: bool) -> bool:
+        """Whether a message is said to the familiar beyond doubt."""
+        return is_mention or self._is_called(text, surely=True)
+
     def _is_worth_a_look(self, text: str, *, is_mention: bool) -> bool:
         """Whether a message may be said to the familiar: by its name alone, where a model is asked what it means."""
         if self.decision_mode() is DecideWith.rules:
@@ -265,10 +274,10 @@ class ConversationMonitor:
         how = self.decision_mode(is_voice=_is_voice(seen))
         if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
             return SpeakDecision(speak=True, reason="they wait for an answer", left_to_reply=how is DecideWith.reply)
-        if how is DecideWith.reply:
-            return SpeakDecision(speak=True, left_to_reply=True)
         if how is DecideWith.rules and trigger is ResponseTrigger.direct_address:
             return SpeakDecision(speak=True)
+        if how is DecideWith.reply and (trigger is ResponseTrigger.direct_address or _is_voice(seen)):
+            return SpeakDecision(speak=True, left_to_reply=True)
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
@@ -276,7 +285,12 @@ class ConversationMonitor:
             chattiness=self.chattiness,
             recent=await self._recent_turns(channel_id, seen),
             buffered=seen,
+            joins_talks=self.interjection in (Interjection.eager, Interjection.very_eager),
         )
+        if how is not DecideWith.rules and is_told_by_rules(situation):
+            return SpeakDecision(speak=False, reason="nobody asked")
+        if how is DecideWith.reply:
+            return SpeakDecision(speak=True, left_to_reply=True)
         return (
             await ask_side_model(self.llm_client, situation)
             if how is DecideWith.side_model
@@ -308,13 +322,13 @@ class ConversationMonitor:
     async def _recent_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
         """The last turns before the buffered ones; a history that cannot be read leaves them out."""
         try:
-            turns = await off_loop(self._stored_turns, channel_id, seen)
+            turns = await off_loop(self._read_stored_turns, channel_id, seen)
         except Exception as error:  # isolation: without its past a question can still be decided
             logger.warning("recent turns could not be read", extra={"error": type(error).__name__})
             return []
         return without_private_turns(_without_buffered(turns, seen), self._privacy)[-RECENT_TURNS:]
 
-    def _stored_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+    def _read_stored_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
         if self.history_store is None:
             return []
         rows = [message.history_id for message in seen if message.history_id is not None]

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 MAX_SEARCHED_CHARS = 8_000
 """Twice the longest message a chat platform takes; a name further in is nobody's greeting."""

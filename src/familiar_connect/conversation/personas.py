@@ -12,7 +12,7 @@ from typing import Any
 
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 

@@ -17,6 +17,7 @@ from familiar_connect.conversation.types import BufferedMessage, Exchange, Respo
 from familiar_connect.errors import TurnDeadlineError
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, wait_unless_needed
+from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ MAX_WAITING = 200
 GIVE_UP_S = 180.0
 """Seconds after which a reply gives way to what waits behind it."""
 GIVEN_UP = "The reply took longer than {seconds:g} seconds while others waited, so it was given up: ask again."
+MAX_ANSWERED = 4_000
+"""Rows of the history that are known to be answered; the latest."""
 MAX_CHANNELS = 10_000
 """Places remembered; of those where nothing is going on the one met longest ago is forgotten first."""
 
@@ -55,11 +58,21 @@ class _Channel:
     task: asyncio.Task[None] | None = None
     renewal: asyncio.Task[None] | None = None
     """Ends the reply under way, for it to be begun anew."""
+    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by another, when the messages being answered are so no more."""
 
     @property
     def work(self) -> set[asyncio.Task[None]]:
         """What is under way."""
         return {each for each in (self.task, self.renewal) if each is not None and not each.done()}
+
+    def end_answering(self) -> None:
+        self.answering = ()
+        self.tell_let_go()
+
+    def tell_let_go(self) -> None:
+        self.let_go.set()
+        self.let_go = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
@@ -97,6 +110,7 @@ class ReplyQueue:
         self._end_delivery = end_delivery
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
+        self._answered: LruCache[int, bool] = LruCache(MAX_ANSWERED)
         self._background = BackgroundTasks("replies")
         self._pauses = 0
 
@@ -181,8 +195,12 @@ class ReplyQueue:
                 await self._tell_done(channel.put_back(messages))
                 channel.trigger, channel.may_stay_silent = exchange.trigger, exchange.may_stay_silent
             else:
+                for each in messages:
+                    if each.history_id is not None:
+                        self._answered.put(each.history_id, True)
+                channel.end_answering()  # before anything is waited for: an edit from now on comes after the answer
                 await self._tell_done(messages)
-            channel.answering = ()
+            channel.end_answering()
             queued = True
 
     async def _tell_failed(self, exchange: Exchange, channel: _Channel, error: Exception) -> None:
@@ -234,6 +252,16 @@ class ReplyQueue:
         if await self.withdraw(channel_id):
             self.answer_waiting(channel_id)
 
+    def was_answered(self, history_id: int) -> bool:
+        """Whether there was a reply to the message of that row, or a word why not; known of the last ones."""
+        return self._answered.get(history_id) is not None
+
+    async def wait_until_let_go(self, channel_id: int, history_id: int) -> None:
+        """Wait until no reply to the message of that row is under way."""
+        channel = self._channels.get(channel_id)
+        while channel is not None and any(each.history_id == history_id for each in channel.answering):
+            await channel.let_go.wait()
+
     async def wait_until_channel_idle(self, channel_id: int) -> None:
         """Wait until nothing is being answered in the channel."""
         channel = self._channels.get(channel_id)
@@ -258,6 +286,7 @@ class ReplyQueue:
         dropped = channel.put_back(channel.answering)
         channel.answering = ()
         await cancel_and_wait(channel.task)
+        channel.tell_let_go()
         await self._tell_done(dropped)
         return True
 

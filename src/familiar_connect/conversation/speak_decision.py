@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.context.slots import fence
+from familiar_connect.conversation.addressing.words import QUESTION_WORDS, YOU
+from familiar_connect.conversation.name_match import contains_any_name
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import format_turn_for_transcript
@@ -28,6 +30,12 @@ MAX_CARD_CHARS = 6_000
 MAX_SHOWN_MESSAGES = 40
 MAX_MESSAGE_CHARS = 600
 RECENT_TURNS = 5
+TALK_TURNS = 3
+"""Turns that show who talks with whom."""
+MOST_ASIDE_WORDS = 2
+"""Nobody is asked about so few words."""
+MOST_TALK_WORDS = 4
+"""In a talk of others a question of so few words is for them."""
 
 INSTRUCTIONS = """\
 You are {name}, a member of a group conversation. Decide whether {name} speaks now.
@@ -41,8 +49,9 @@ Answer in exactly two lines. First line: in one short sentence, as {name}, why y
 Second line: YES or NO, that one word and nothing else."""
 
 QUESTIONS = {
-    ResponseTrigger.direct_address: "{name} was named in the newest messages. Is this said to {name}, and does {name} "
-    "answer now?",
+    ResponseTrigger.direct_address: "The newest messages hold the name {name}. YES if someone speaks to {name} there: "
+    "asks, greets, thanks or answers {name}, or tells {name} to do something. NO if they only talk about {name}, or "
+    "mean someone else or an ordinary word. Is it said to {name}?",
     ResponseTrigger.interjection: "Nobody addressed {name}. Is this a moment in which {name} joins in unasked?",
     ResponseTrigger.lull: "The conversation has paused. Does {name} say something now?",
 }
@@ -79,6 +88,8 @@ class Situation:
     recent: Sequence[HistoryTurn]
     """The channel's turns before the buffered ones, oldest first."""
     buffered: Sequence[BufferedMessage]
+    joins_talks: bool = False
+    """The owner wants it to join talks of others readily."""
 
 
 async def ask_side_model(model: SideModel, situation: Situation) -> SpeakDecision:
@@ -125,6 +136,66 @@ def decide_by_rules(situation: Situation) -> SpeakDecision:
     if situation.buffered[-1].text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS):
         return SpeakDecision(speak=True, reason="a question nobody answered")
     return SpeakDecision(speak=False, reason="nobody asked")
+
+
+def is_told_by_rules(situation: Situation) -> bool:
+    """Whether it is plain without asking anybody that nothing is to be said now.
+
+    So it is where nobody asked the room anything: no question, or one to somebody else, or one that somebody took up;
+    two words; and the midst of a talk among others, unless the owner wants it to join those.
+    """
+    if situation.trigger is ResponseTrigger.direct_address or _answers_us(situation):
+        return False
+    names_us = any(contains_any_name(each.text, (situation.name,)) for each in situation.buffered)
+    if names_us or _asks_room(situation):
+        return False
+    if situation.trigger is ResponseTrigger.lull:
+        return True
+    is_aside = len(_WORD.findall(situation.buffered[-1].text)) <= MOST_ASIDE_WORDS
+    return is_aside or (_is_talk_of_others(situation) and not situation.joins_talks)
+
+
+def _asks_room(situation: Situation) -> bool:
+    """Whether the last who spoke asked something that is neither an aside nor for somebody else."""
+    last = situation.buffered[-1].author.canonical_key
+    turns = [turn for turn in situation.recent if turn.role == "user" and turn.author is not None]
+    labels = {turn.author.label for turn in turns if turn.author is not None and turn.author.canonical_key != last}
+    labels |= {each.author.label for each in situation.buffered if each.author.canonical_key != last}
+    for each in reversed(situation.buffered):
+        if each.author.canonical_key != last:
+            return False
+        if _is_question(each.text) and not _is_for_somebody(each, labels):
+            words = [word.casefold() for word in _WORD.findall(each.text)]
+            is_short = len(words) <= MOST_TALK_WORDS or any(word in YOU for word in words)
+            if len(words) > MOST_ASIDE_WORDS and not (is_short and _is_talk_of_others(situation)):
+                return True
+    return False
+
+
+def _is_question(text: str) -> bool:
+    """Whether *text* ends with a question mark, or opens with a word that asks."""
+    words = _WORD.findall(text)
+    is_marked = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
+    return is_marked or (bool(words) and words[0].casefold() in QUESTION_WORDS)
+
+
+def _is_for_somebody(message: BufferedMessage, labels: Collection[str]) -> bool:
+    """Whether *message* names or answers one of those who talk here."""
+    came = message.message
+    if came is not None and (came.mentions or (came.reply_to is not None and not came.reply_to.is_self)):
+        return True
+    return contains_any_name(message.text, labels)
+
+
+def _is_talk_of_others(situation: Situation) -> bool:
+    """Whether the last who spoke, newest included, are several, and we are not among them."""
+    speakers = [
+        "" if turn.role == "assistant" or turn.author is None else turn.author.canonical_key
+        for turn in situation.recent
+    ]
+    speakers += [each.author.canonical_key for each in situation.buffered]
+    last = speakers[-TALK_TURNS:]
+    return "" not in last and len(set(last)) > 1
 
 
 def _answers_us(situation: Situation) -> bool:

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config.limits import LimitsConfig
+from familiar_connect.config.limits import LimitsConfig, PersonLimits, PlaceLimits
 from familiar_connect.config.llm import LLMSlotConfig
 from familiar_connect.errors import SpendingLimitError
 from familiar_connect.llm.types import Usage
-from familiar_connect.observe.spending import NOBODY, DayRecord, RefusedMessages, Spending, SpendingStore
+from familiar_connect.observe.spending import (
+    KEEP_MINUTES,
+    NOBODY,
+    DayRecord,
+    RefusedMessages,
+    Spending,
+    SpendingStore,
+)
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop, run_to_end
 from familiar_connect.support.clock import Clock
 
@@ -37,6 +44,8 @@ class _Payer:
     expected: Spending = Spending()
     used: Spending = Spending()
     is_turn: bool = False
+    places: tuple[str, ...] = ()
+    """Where it is counted as well: the channel, and the server where that has limits of its own."""
 
     def add(self, spent: Spending) -> None:
         self.used += spent
@@ -127,7 +136,8 @@ class SpendingMeter:
     def today(self) -> DayRecord:
         """All that is known of today; another day begins at midnight."""
         day = self._day()
-        record = DayRecord(day, dict(self._stored.spending), dict(self._stored.refusals))
+        stored = self._stored
+        record = DayRecord(day, dict(stored.spending), dict(stored.refusals), dict(stored.places))
         for more in (*self._writing, self._unwritten):
             if more.day == day:
                 record.add_day(more)
@@ -157,6 +167,8 @@ class SpendingMeter:
         if payer is not None:
             payer.add(spent)
         self._unwritten.add_spending(payer.person if payer is not None else NOBODY, spent)
+        for place in payer.places if payer is not None else ():
+            self._unwritten.add_place(place, spent)
         self._write_soon()
 
     # Caps
@@ -170,15 +182,26 @@ class SpendingMeter:
         tokens = ("tokens_per_day", self._limits.tokens_per_day)
         return _find_reached(tokens, ("money_per_day", self._limits.money_per_day), total, turns)
 
-    def person_cap_reached(self, person: str, *, with_open_turns: bool = False) -> CapReached | None:
-        """As of the day, for what one person uses."""
-        if not (self._limits.tokens_per_person_per_day or self._limits.money_per_person_per_day):
+    def person_cap_reached(
+        self, person: str, limits: PersonLimits, *, with_open_turns: bool = False
+    ) -> CapReached | None:
+        """As of the day, for what one person uses of *limits*."""
+        if not (limits.tokens_per_person_per_day or limits.money_per_person_per_day):
             return None
         spent = self.today().spending.get(person, Spending())
         turns = [turn for turn in self._turns if turn.person == person] if with_open_turns else []
-        tokens = ("tokens_per_person_per_day", self._limits.tokens_per_person_per_day)
-        money = ("money_per_person_per_day", self._limits.money_per_person_per_day)
+        tokens = ("tokens_per_person_per_day", limits.tokens_per_person_per_day)
+        money = ("money_per_person_per_day", limits.money_per_person_per_day)
         return _find_reached(tokens, money, spent, turns)
+
+    def place_cap_reached(self, place: str, limits: PlaceLimits, *, with_open_turns: bool = False) -> CapReached | None:
+        """As of the day, for what everybody uses in one *place*."""
+        if not (limits.tokens_per_day or limits.money_per_day):
+            return None
+        spent = self.today().places.get(place, Spending())
+        turns = [turn for turn in self._turns if place in turn.places] if with_open_turns else []
+        tokens = ("tokens_per_day", limits.tokens_per_day)
+        return _find_reached(tokens, ("money_per_day", limits.money_per_day), spent, turns)
 
     # Turns
 
@@ -189,9 +212,12 @@ class SpendingMeter:
             yield
 
     @contextmanager
-    def reserve_turn(self, person: str) -> Iterator[None]:
-        """As `charge`, for a turn that was let in: it counts as large as the largest seen until it ends."""
-        turn = _Payer(person, self._largest, is_turn=True)
+    def reserve_turn(self, person: str, places: tuple[str, ...] = ()) -> Iterator[None]:
+        """As `charge`, for a turn that was let in: it counts as large as the largest seen until it ends.
+
+        It counts for *places*, too: those around it.
+        """
+        turn = _Payer(person, self._largest, is_turn=True, places=places)
         self._turns.append(turn)
         try:
             with self._pay(turn):
@@ -226,14 +252,38 @@ class SpendingMeter:
         """Whether *person* heard today that they are refused for *reason*."""
         return self.today().refusals.get((person, reason), RefusedMessages()).is_told
 
+    # Replies of the last hour
+
+    def count_reply(self, whose: str) -> None:
+        """A reply is made for a person or in a place that has a limit an hour."""
+        self._day()
+        self._unwritten.add_replies(whose, self._minute(), 1)
+        self._write_soon()
+
+    def replies_in_hour(self, whose: str) -> int:
+        """How many there were for *whose* in this minute and the sixty before it, by whichever program."""
+        now = self._minute()
+        records = (self._stored, *self._earlier, *self._writing, self._unwritten)
+        return sum(
+            each.replies.get((whose, minute), 0)
+            for each in records
+            if each.replies
+            for minute in range(now - KEEP_MINUTES, now + 1)
+        )
+
+    def _minute(self) -> int:
+        return int(self._clock.now().timestamp()) // 60
+
     # The ledger
 
-    def has_caps(self, *, is_owner: bool) -> bool:
-        """Whether somebody, or the owner, may be refused for what was used: what other programs used counts then."""
-        limits = self._limits
-        if limits.tokens_per_day or limits.money_per_day:
+    def has_caps(self, limits: PersonLimits | None) -> bool:
+        """Whether somebody with *limits*, or the owner, who has none, may be refused for what was used.
+
+        What other programs used counts then.
+        """
+        if self._limits.tokens_per_day or self._limits.money_per_day:
             return True
-        return not is_owner and bool(limits.tokens_per_person_per_day or limits.money_per_person_per_day)
+        return limits is not None and bool(limits.tokens_per_person_per_day or limits.money_per_person_per_day)
 
     async def sync(self) -> None:
         """Write what is not written, and learn what other programs added."""
@@ -270,6 +320,8 @@ class SpendingMeter:
                 if record not in failed and record.day == day:
                     self._stored.add_day(record)
         for record in failed:
+            hour_ago = self._minute() - KEEP_MINUTES
+            record.replies = {key: number for key, number in record.replies.items() if key[1] >= hour_ago}
             if record.day == self._unwritten.day:
                 self._unwritten.add_day(record)
             else:
@@ -281,7 +333,7 @@ class SpendingMeter:
         if day != self._unwritten.day:
             if not self._unwritten.is_empty:
                 self._earlier = [*self._earlier, self._unwritten][-MAX_EARLIER_DAYS:]
-            self._stored, self._unwritten = DayRecord(day), DayRecord(day)
+            self._stored, self._unwritten = DayRecord(day, replies=self._stored.replies), DayRecord(day)
         return day
 
 

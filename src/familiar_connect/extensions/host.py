@@ -27,10 +27,9 @@ from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.channel_keys import is_large_number
-from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.reminders import StoredReminder
 from familiar_connect.identity import Author, ChannelKey
-from familiar_connect.slash.command import SlashContext, SlashPlace
-from familiar_connect.slash.registry import find_command, is_offered_at, run_command
+from familiar_connect.slash.command import SlashCommands, SlashContext, SlashPlace, is_offered_at, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
@@ -67,6 +66,7 @@ class PlatformHost:
         part: PartContext,
         tell: Callable[[str], None],
         *,
+        commands: SlashCommands,
         keep: Callable[[str, str], None] = lambda name, value: None,
         keeps_numbers: bool = False,
         open_speech: OpenSpeech | None = None,
@@ -74,6 +74,8 @@ class PlatformHost:
         self._open_speech = open_speech
         self._familiar = familiar
         self._tell = tell
+        self.commands = CommandHost(familiar, commands)
+        """The slash commands, where the network offers commands in a way of its own."""
         self._keep = keep
         self._keeps_numbers = keeps_numbers
         self._background = BackgroundTasks(platform)
@@ -128,12 +130,14 @@ class PlatformHost:
         reply_to: ReferencedMessage | None = None,
         wants_answer: bool = False,
         channel_name: str | None = None,
+        roles: Collection[str] | None = None,
     ) -> None:
         """Somebody said *text*: it is stored before anything else happens, and answered at *place* if it should be.
 
         In a channel it is heard after `join`; whose direct messages are heard is for the platform to decide. The same
         *message_id* twice is stored once. What *wants_answer* is answered whoever else is talking; *channel_name* is
-        what people call the channel, where its id says nothing to them.
+        what people call the channel, where its id says nothing to them; *roles* are those of the author there, by
+        name, for the owner's limits.
         """
         message = InboundMessage(
             platform=self.platform,
@@ -150,6 +154,7 @@ class PlatformHost:
             reply_to=reply_to,
             wants_answer=wants_answer,
             channel_name=channel_name or channel,
+            author_roles=tuple(roles) if roles is not None else None,
         )
         heard = await self._receive(message, place)
         logger.debug("heard", extra={"channel_id": message.channel_id, "outcome": heard.value})
@@ -269,11 +274,6 @@ class PlatformHost:
         return self._servers
 
     @property
-    def commands(self) -> CommandHost:
-        """The slash commands, where the network offers commands in a way of its own."""
-        return CommandHost(self._familiar)
-
-    @property
     def calls(self) -> CallHost:
         """Voice channels."""
         from familiar_connect.extensions.hosts.call_host import CallHost
@@ -297,13 +297,15 @@ class PlatformHost:
         *,
         may_manage: bool = False,
         is_operator: bool = False,
+        others_read: bool = False,
     ) -> str | None:
         """Use the slash command in *line*, such as "help" or "remind tomorrow tea"; None: there is no such one.
 
         *is_operator*: they may also use what only the owner may, because the network gave them charge of the place.
+        *others_read*: the answer is shown to all who read the channel, so it leaves out what was said elsewhere.
         """
         name, _, words = line.strip().removeprefix("/").partition(" ")
-        wanted = find_command(name.lower(), self._familiar)
+        wanted = self.commands.find(name.lower())
         if wanted is None:
             return None
         scene = await place.scene()
@@ -317,6 +319,7 @@ class PlatformHost:
             controls_section=self.platform if hasattr(self.settings, "controls") else None,
             words=words.strip(),
             answers_at=place,
+            others_read=others_read,
         )
         if not is_offered_at(wanted, context):  # it asks for what only some of our own platforms have
             return None

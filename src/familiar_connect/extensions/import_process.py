@@ -1,16 +1,18 @@
-"""The child process in which an extension reads a file: bytes on standard input, one JSON object on standard output.
+"""The child process in which an extension reads a file: bytes on standard input, JSON on standard output.
 
-Its arguments: the limits, the number of bytes, where the extension is, the kind, the importer and the file's name.
+A document is one object. A chat is an object for each line, and one more at the end, so that neither side holds all of
+a long one. Its arguments: the limits, the number of bytes, where the extension is, the kind, the importer and the
+file's name.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any
 
-from familiar_connect.errors import FamiliarError
+from familiar_connect.errors import FamiliarError, UnreadableFileError
 from familiar_connect.extensions.imported import ImportedLine, ImportedText
 from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart, Extension
 from familiar_connect.support.bounded_process import limit_this_process, print_answer, read_given
@@ -23,13 +25,20 @@ def run_importer(budget: str, length: str, target: str, kind: str, importer: str
         limit_this_process(budget)
         wanted = ChatImporterPart if kind == "chat" else DocumentImporterPart
         part = next(each for each in extension.importers if isinstance(each, wanted) and each.name == importer)
-        print_answer(_to_answer(part.read(read_given(length), name)))
+        found = part.read(read_given(length), name)
+        if isinstance(found, ImportedText):
+            print_answer({"title": found.title, "pages": list(found.pages)})
+        else:
+            _print_lines(found)
+            print_answer({"is_whole": True})
     except MemoryError:
         print_answer({"excess": "memory"})
+    except UnreadableFileError as error:
+        print_answer({"refusal": str(error), "where": error.where})
     except FamiliarError as error:
         print_answer({"problem": str(error)})
     except Exception as error:  # isolation: whatever a damaged file makes of its reader
-        print_answer({"problem": f"{type(error).__name__}: {error}"})
+        print_answer({"problem": f"{type(error).__name__}: {error}", "failure": type(error).__name__})
 
 
 def _find(target: str) -> Extension:
@@ -41,20 +50,15 @@ def _find(target: str) -> Extension:
     return value
 
 
-def _to_answer(found: ImportedText | Iterable[ImportedLine]) -> dict[str, Any]:
-    if isinstance(found, ImportedText):
-        return {"title": found.title, "pages": list(found.pages)}
-    return {
-        "lines": [
-            {
-                "name": each.name,
-                "text": each.text,
-                "sent": each.sent.isoformat() if each.sent is not None else None,
-                "is_user": each.is_user,
-            }
-            for each in found
-        ]
-    }
+def _print_lines(lines: Iterable[ImportedLine]) -> None:
+    """Print each line as it comes."""
+    for each in lines:
+        row: dict[str, object] = {"name": each.name, "text": each.text}
+        if each.sent is not None:
+            row["sent"] = each.sent.isoformat()
+        row |= {mark: True for mark in ("is_user", "is_character", "is_hidden") if getattr(each, mark)}
+        printed = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace")  # half a character too
+        sys.stdout.buffer.write(printed + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,15 @@
-"""ImportedLine and ImportedText: what an importer of an extension makes of a file."""
+"""ImportedLine, ImportedText and ReadLimits: what an importer makes of a file, and what it may need for that."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+
+from familiar_connect.support.bounded_process import ProcessLimits
+from familiar_connect.support.free_memory import MEGABYTE
+
+MAX_TEXT_CHARS = 1_000_000
+"""Of one message of a chat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +23,10 @@ class ImportedLine:
     """When; None: the file does not tell. A time without a zone is meant where the familiar is."""
     is_user: bool = False
     """Whether the file says that its owner wrote it; else the names decide."""
+    is_character: bool = False
+    """Whether the file says that a character or a model wrote it; else the names decide."""
+    is_hidden: bool = False
+    """Whether it was never said: it is kept, and never shown to a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,5 +34,16 @@ class ImportedText:
     """What a document says."""
 
     title: str
+    """Empty: the document is called as its file is."""
     pages: tuple[str, ...]
     """One, where the format has no pages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadLimits(ProcessLimits):
+    """What an importer may need for one file; a file that needs more is refused in a sentence."""
+
+    file_bytes: int = 64 * MEGABYTE
+    cpu_s: float = 60.0
+    memory_bytes: int = 512 * MEGABYTE
+    wall_s: float = 120.0

@@ -1,24 +1,34 @@
-"""read_by_extension: a file in a format that an extension knows, read by a child process within bounds.
+"""find_importer: who reads a file for `familiar import`, and what came of it, read by a child process within bounds.
 
-What comes back is data: lines of a chat or pages of text, which go the same way as those of our own formats.
+The owner's extensions are asked first, in their order, then those that come with the program. What comes back is data:
+lines of a chat or pages of text.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, Literal, NoReturn
 
-from familiar_connect.config.extension_list import FoundExtension, find_extensions
-from familiar_connect.errors import SetupError
-from familiar_connect.extensions.imported import ImportedLine, ImportedText
-from familiar_connect.extensions.load import load_extensions
-from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart
-from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
+from familiar_connect.config.built_in import BUILT_IN_IMPORTERS, find_target
+from familiar_connect.config.extension_list import find_extensions
+from familiar_connect.errors import ChatImportError, DocumentImportError, SetupError
+from familiar_connect.extensions.imported import ImportedLine, ImportedText, ReadLimits
+from familiar_connect.extensions.load import load_built_in, load_extensions
+from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart, Extension
+from familiar_connect.support.bounded_process import (
+    ProcessFailedError,
+    ProcessLimitError,
+    print_bounded,
+    run_bounded,
+)
 from familiar_connect.support.free_memory import MEGABYTE
 
 logger = logging.getLogger(__name__)
@@ -28,81 +38,150 @@ ImportKind = Literal["chat", "document"]
 ImporterPart = ChatImporterPart | DocumentImporterPart
 
 MODULE = "familiar_connect.extensions.import_process"
-LIMITS = ProcessLimits(cpu_s=60.0, memory_bytes=512 * MEGABYTE, wall_s=120.0)
-MAX_FILE_BYTES = 64 * MEGABYTE
 HEAD_BYTES = 4096
 RECOGNIZE_LIMIT_S = 2.0
 """An importer that takes longer to look at a file is passed over."""
+MEMORY_BYTES = 16 * MEGABYTE
+"""Of the lines of a chat; those of a longer one wait in a file without a name."""
 
-
-class ImporterFault(SetupError):
-    """A file that an extension took for its own and could not read; says which, and what to do."""
+_ERRORS: dict[ImportKind, type[SetupError]] = {"chat": ChatImportError, "document": DocumentImportError}
+_FIXES: dict[ImportKind, str] = {"chat": "split it", "document": "split it, or save it as plain text"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileImporter:
-    """An importer that knows a file."""
+    """An importer that knows a file. What is wrong with the file is a `ChatImportError` or a `DocumentImportError`."""
 
     extension: str
     name: str
     """What the format is called."""
+    is_built_in: bool
+    limits: ReadLimits
     _target: str
     _kind: ImportKind
+    _home: Path
 
-    def read_chat(self, path: Path) -> list[ImportedLine]:
-        """The lines of the chat at *path*; `ImporterFault` says why there are none."""
-        return [_line_of(row, self.extension) for row in self._read(path).get("lines", ())]
+    def read_chat(self, path: Path) -> ImportedLines:
+        """The lines of the chat at *path*; whoever takes them closes them."""
+        with ExitStack() as unless_read:
+            kept = unless_read.enter_context(SpooledTemporaryFile(MEMORY_BYTES, dir=str(self._home)))
+            with self._open(path) as file:
+                print_bounded(kept, MODULE, self._arguments(path), file, self.limits)
+            unless_read.pop_all()
+        return ImportedLines(self, path, kept)
 
     def read_document(self, path: Path) -> ImportedText:
-        """The text of the document at *path*; `ImporterFault` says why there is none."""
-        answer = self._read(path)
-        return ImportedText(title=str(answer.get("title", "")), pages=tuple(map(str, answer.get("pages", ()))))
+        """The text of the document at *path*."""
+        with self._open(path) as file:
+            answer = run_bounded(MODULE, self._arguments(path), file, self.limits)
+        if "pages" not in answer:
+            self.refuse(path, answer)
+        return ImportedText(title=str(answer.get("title", "")), pages=tuple(map(str, answer["pages"])))
 
-    def _read(self, path: Path) -> dict[str, Any]:
-        try:
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise ImporterFault(f"{path} is larger than {MAX_FILE_BYTES // MEGABYTE} MB: split it")
-            answer = run_bounded(MODULE, (self._target, self._kind, self.name, path.name), path.read_bytes(), LIMITS)
-        except OSError as error:
-            raise ImporterFault(f"{path} cannot be read ({error.strerror})") from error
-        except ProcessLimitError as error:
-            raise ImporterFault(f"{path}: the extension {self.extension} {error}: split the file") from error
-        except ProcessFailedError as error:
-            raise ImporterFault(f"{path}: the extension {self.extension} gave up on it") from error
-        if "problem" in answer:
-            raise ImporterFault(f"{path}: the extension {self.extension} cannot read it: {answer['problem']}")
-        return answer
+    def refuse(self, path: Path, answer: dict[str, Any]) -> NoReturn:
+        """Say why the child gave nothing else than *answer*."""
+        error = _ERRORS[self._kind]
+        if "refusal" in answer:
+            raise error(_say(self._kind, path, str(answer["refusal"]), str(answer.get("where") or "")))
+        if not self.is_built_in:
+            what = f"cannot read it: {answer['problem']}" if "problem" in answer else "gave up on it"
+            raise error(f"{path}: the extension {self.extension} {what}")
+        words = str(answer.get("problem", "is damaged, its reader gave up: fetch it again"))
+        if "failure" in answer:
+            is_deep = answer["failure"] == RecursionError.__name__
+            words = "is nested too deeply to read" if is_deep else f"is damaged ({answer['failure']}); fetch it again"
+        raise error(_say(self._kind, path, words))
+
+    def refuse_excess(self, path: Path, excess: ProcessLimitError) -> NoReturn:
+        """Say of what reading the file took too much."""
+        words = f"{excess}: {_FIXES[self._kind]}"
+        told = _say(self._kind, path, words) if self.is_built_in else f"{path}: the extension {self.extension} {words}"
+        raise _ERRORS[self._kind](told) from None
+
+    def _arguments(self, path: Path) -> tuple[str, ...]:
+        return self._target, self._kind, self.name, path.name
+
+    @contextmanager
+    def _open(self, path: Path) -> Iterator[IO[bytes]]:
+        """The file at *path*; what goes wrong while a child reads it becomes a sentence."""
+        error = _ERRORS[self._kind]
+        with _open_file(self._kind, path) as file:
+            if (size := path.stat().st_size) > self.limits.file_bytes:
+                raise error(_say_too_large(self._kind, path, size, self.limits.file_bytes))
+            try:
+                yield file
+            except ProcessLimitError as excess:
+                self.refuse_excess(path, excess)
+            except ProcessFailedError:
+                self.refuse(path, {})
+            except OSError as failed:
+                words = f"cannot be read by a process of its own ({failed.strerror}): try again"
+                raise error(_say(self._kind, path, words)) from None
 
 
-def find_importer(home: Path, path: Path, kind: ImportKind) -> FileImporter | None:
-    """The first importer of the owner's extensions that knows the file at *path*; None: none does.
+class ImportedLines:
+    """The lines that an importer found in a chat, walked through as often as is wanted."""
 
-    Nothing of a package is looked at that the owner has not allowed.
+    def __init__(self, importer: FileImporter, path: Path, kept: IO[bytes]) -> None:
+        self._importer = importer
+        self._path = path
+        self._kept = kept
+
+    def __iter__(self) -> Iterator[ImportedLine]:
+        """The lines in their order; what the importer found wrong after them is raised where it stands."""
+        self._kept.seek(0)
+        row: dict[str, Any] = {}
+        for printed in self._kept:
+            try:
+                row = json.loads(printed)
+                line = _line_of(row) if "text" in row else None
+            except (ValueError, TypeError, RecursionError):
+                self._importer.refuse(self._path, {})
+            if line is None:
+                break
+            yield line
+        if row.get("excess") == "memory":
+            self._importer.refuse_excess(self._path, ProcessLimitError("memory", self._importer.limits))
+        if row.get("is_whole") is not True:
+            self._importer.refuse(self._path, row)
+
+    def close(self) -> None:
+        self._kept.close()
+
+
+def find_importer(home: Path, path: Path, kind: ImportKind) -> FileImporter:
+    """The first importer that knows the file at *path*.
+
+    Nothing of a stranger's package is looked at that the owner has not allowed.
     """
-    parts = list(_list_parts(home, kind))
-    if not parts:
-        return None
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return None  # whoever reads it by our own formats says what is wrong
-    for found, part in parts:
-        if _knows(part, found.name, head, path.name):
-            return FileImporter(extension=found.name, name=part.name, _target=found.target, _kind=kind)
-    return None
+    with _open_file(kind, path) as file:
+        head = file.read(HEAD_BYTES)
+    for extension, target, part in _list_parts(home, kind):
+        if _knows(part, extension.name, head, path.name):
+            return FileImporter(
+                extension=extension.name,
+                name=part.name,
+                is_built_in=extension.name in BUILT_IN_IMPORTERS,
+                limits=part.limits or ReadLimits(),
+                _target=target,
+                _kind=kind,
+                _home=home,
+            )
+    raise _ERRORS[kind](_say(kind, path, "has a format that nothing here knows: save it as plain text"))
 
 
-def _list_parts(home: Path, kind: ImportKind) -> Iterator[tuple[FoundExtension, ImporterPart]]:
+def _list_parts(home: Path, kind: ImportKind) -> Iterator[tuple[Extension, str, ImporterPart]]:
+    """Every importer of *kind*, with its extension and where that lies: the owner's, then those of the program."""
     wanted = ChatImporterPart if kind == "chat" else DocumentImporterPart
-    loaded = [each.extension for each in load_extensions(home) if each.extension is not None]
-    if not any(isinstance(part, wanted) for extension in loaded for part in extension.importers):
-        return
-    installed = {each.name: each for each in find_extensions()}
-    for extension in loaded:
+    allowed = [each.extension for each in load_extensions(home) if each.extension is not None]
+    targets = {name: find_target(name) for name in BUILT_IN_IMPORTERS}
+    if any(extension.importers for extension in allowed):  # to look through all packages takes long
+        targets |= {each.name: each.target for each in find_extensions()}
+    ours = [each.extension for each in load_built_in(BUILT_IN_IMPORTERS) if each.extension is not None]
+    for extension in (*allowed, *ours):
         for part in extension.importers:
-            if isinstance(part, wanted) and extension.name in installed:
-                yield installed[extension.name], part
+            if isinstance(part, wanted) and extension.name in targets:
+                yield extension, targets[extension.name], part
 
 
 def _knows(part: ImporterPart, extension: str, head: bytes, name: str) -> bool:
@@ -121,13 +200,32 @@ def _knows(part: ImporterPart, extension: str, head: bytes, name: str) -> bool:
     return answers == [True]
 
 
-def _line_of(row: object, extension: str) -> ImportedLine:
-    if not isinstance(row, dict):
-        raise ImporterFault(f"the extension {extension} gave something else than lines of a chat")
+def _open_file(kind: ImportKind, path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise _ERRORS[kind](_say(kind, path, f"cannot be read ({error.strerror})")) from error
+
+
+def _say(kind: ImportKind, path: Path, words: str, where: str = "") -> str:
+    """One sentence that names the file, as those of its kind do."""
+    named = f"{path}, {where}" if where else f"{path}"
+    return f"{named}: {words}" if kind == "chat" or where else f"{named} {words}"
+
+
+def _say_too_large(kind: ImportKind, path: Path, size: int, most: int) -> str:
+    if kind == "chat":
+        return f"{path}: is larger than the {most:,} bytes a chat may have; split it"
+    return f"{path} is too large ({size:,} bytes, at most {most:,}): split it"
+
+
+def _line_of(row: dict[str, Any]) -> ImportedLine:
     sent = row.get("sent")
     return ImportedLine(
         name=str(row.get("name", "")),
-        text=str(row.get("text", "")),
+        text=str(row["text"]),
         sent=datetime.fromisoformat(sent) if isinstance(sent, str) else None,
         is_user=row.get("is_user") is True,
+        is_character=row.get("is_character") is True,
+        is_hidden=row.get("is_hidden") is True,
     )

@@ -1,30 +1,170 @@
-"""Extension: one value that says what a package brings. Making it imports nothing heavy; `create` and `check` do."""
+"""Extension: one value that says what a package brings. Making it imports nothing heavy; `create` and `check` do.
+
+DemoPart: a small network of an extension's own on this computer, for `familiar run --demo-NAME`.
+
+RehearsedServers: a network with servers as `familiar rehearse` plays it: its own rules say who can read what.
+
+The rehearsal knows who is on a server, with which roles, and what each channel allows and denies. What follows from
+that is the network's to say, by the same code as when it is live.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import click
 
     from familiar_connect.chat.place import Place
+    from familiar_connect.chat.scene import ChannelKind, Scene
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
-    from familiar_connect.extensions.imported import ImportedLine, ImportedText
+    from familiar_connect.extensions.imported import ImportedLine, ImportedText, ReadLimits
     from familiar_connect.extensions.part_context import PartContext
-    from familiar_connect.extensions.stand_in.demo import DemoPart
-    from familiar_connect.extensions.stand_in.rehearsed import RehearsedServers
+    from familiar_connect.identity import Author
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.slash.command import SlashCommand
     from familiar_connect.tools.types import Tool
     from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
-    from familiar_connect.voice.remote_service import RemoteService
-    from familiar_connect.voice.speech_context import SpeechContext
+    from familiar_connect.voice.speech_context import RemoteService, SpeechContext
+
+
+class PlatformDemo(Protocol):
+    """The network while it is there: what is typed becomes something that somebody does on it.
+
+    What the familiar does there becomes lines. They are shown without what commands a terminal.
+    """
+
+    @property
+    def forms(self) -> Mapping[str, str]:
+        """What can be typed, and what that does; {name} stands for the familiar."""
+
+    @property
+    def channels(self) -> Mapping[str, int | None]:
+        """Where the familiar listens while this is there, each with its server; None: it is on none."""
+
+    @property
+    def room(self) -> str:
+        """Where you are, as the line is prompted for."""
+
+    @property
+    def newest(self) -> Mapping[str, str]:
+        """Of each channel in which a person spoke, the id of their last message there."""
+
+    async def run(self) -> None:
+        """Be the network, and let the platform itself run on it, until cancelled."""
+
+    async def wait_until_ready(self) -> None:
+        """Wait until the familiar is there."""
+
+    async def take(self, line: str) -> None:
+        """Somebody does what was typed."""
+
+    async def wait_until_answered(self) -> None:
+        """Wait for answers that are no replies to messages, such as those of commands."""
+
+
+@dataclass(frozen=True)
+class TourStep:
+    """What is shown, and the lines by which it is, if any; {name} stands for the familiar."""
+
+    says: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoPart:
+    """How the demonstration of a platform is made. It lies in the package `demo` of the extension."""
+
+    create: Callable[[PlatformHost, Callable[[str], None]], PlatformDemo]
+    """Given the familiar, and what shows a line."""
+    tour: Callable[[], Sequence[Sequence[TourStep]]]
+    """What people do by themselves. Between two rows of steps the familiar is started anew."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsedPerson:
+    """Somebody of a rehearsal, as a network with numbers knows them."""
+
+    id: int
+    name: str
+    username: str | None = None
+    roles: tuple[int, ...] = ()
+    joined_at: datetime | None = None
+    """When they came to the server; None: this is no server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsedChannel:
+    """A channel or thread of a server, and what it allows and denies now."""
+
+    id: int
+    kind: ChannelKind
+    parent_id: int | None = None
+    """The channel that a thread is in; None: it is no thread, or the file does not say."""
+    is_thread: bool = False
+    is_hidden: bool = False
+    """Only for those who are allowed; of a thread: only for those who are in it."""
+    is_age_restricted: bool = False
+    allowed: tuple[int, ...] = ()
+    """Roles and people by their ids; of a thread, who is in it."""
+    denied: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsedServer:
+    """A server with its members, the ids of all roles, and its channels."""
+
+    id: int
+    members: tuple[RehearsedPerson, ...]
+    roles: tuple[int, ...]
+    channels: tuple[RehearsedChannel, ...]
+
+
+class RehearsedLines(Protocol):
+    """How a network's lines are read, for one channel and one start of the familiar."""
+
+    def read(self, text: str) -> str:
+        """What the familiar hears of a line."""
+
+    async def answer_command(self, author: Author, text: str, place: Place, *, is_in_charge: bool) -> list[str] | None:
+        """Do what a line asks for, and give what is posted about it; None: the line is talk."""
+
+
+class RehearsedServers(Protocol):
+    """What a platform gives that has servers, for one rehearsal."""
+
+    proxy_application: str
+    """The application that says what people write under further names of theirs."""
+
+    def show(self, servers: Sequence[RehearsedServer]) -> None:
+        """The servers are so from now on, and the familiar is told as live events would tell it."""
+
+    def readers(self, channel_id: int) -> Sequence[int]:
+        """The members who can read a channel now, in their server's order."""
+
+    def rules(self, channel_id: int) -> str | None:
+        """What decides who can read a channel, as a short mark; None: everybody on its server can."""
+
+    def connect(self, host: PlatformHost) -> None:
+        """The familiar was started: it knows nothing of the servers yet."""
+
+    async def look(self, scene: Scene, channel_id: int, people: Sequence[RehearsedPerson] = ()) -> Scene:
+        """*scene* with who can read the channel, or the direct message with *people*, and what they may be told."""
+
+    def webhook_speaker(self, name: str, source: str) -> Author:
+        """Who speaks under *name* through the webhooks of an application, or through one webhook."""
+
+    def is_webhook_person(self, application: str | None) -> bool:
+        """Whether the owner's settings take what a webhook says for a person's; *application* posts through it."""
+
 
 EVERY_MODE = frozenset(ChannelMode)
 
@@ -112,6 +252,8 @@ class PlatformPart(ExtensionPart):
     """For `familiar rehearse`: the place called so, which posts by calling the function; None: not rehearsed."""
     rehearse_servers: Callable[[], RehearsedServers] | None = None
     """For `familiar rehearse` where channels are on servers, whose roles and members say who reads them."""
+    rehearse_lines: Callable[[PlatformHost, str, Sequence[RehearsedPerson]], RehearsedLines] | None = None
+    """For `familiar rehearse` where lines of chat may be commands; given the channel's id and who is there."""
     demo: DemoPart | None = None
     """For `familiar run --demo-NAME`, where the platform comes with the program; None: it has no demonstration."""
 
@@ -206,25 +348,30 @@ class VerbPart:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatImporterPart:
-    """A format of chats that `familiar import chat` takes besides our own."""
+    """A format of chats that `familiar import chat` takes."""
 
     name: str
     """What the format is called."""
     recognizes: Callable[[bytes, str], bool]
     """Whether a file is of this format, by its first 4096 bytes and its name. It only looks, and at once."""
-    read: Callable[[bytes, str], Sequence[ImportedLine]]
-    """The chat in all bytes of a file, and its name. It runs in a process of its own, within bounds."""
+    read: Callable[[bytes, str], Iterable[ImportedLine]]
+    """The chat in all bytes of a file, and its name. It runs in a process of its own, within bounds, and says by an
+    `UnreadableFileError` what is wrong with a file. Of a generator each line is handed on as it comes."""
+    limits: ReadLimits | None = None
+    """What reading one file may take; None: as much as `ReadLimits()` says."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentImporterPart:
-    """A format of documents that `familiar import document` takes besides our own."""
+    """A format of documents that `familiar import document` takes."""
 
     name: str
     recognizes: Callable[[bytes, str], bool]
     """As for chats."""
     read: Callable[[bytes, str], ImportedText]
     """As for chats; the text of a document."""
+    limits: ReadLimits | None = None
+    """As for chats."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from familiar_connect.chat.place import Place
 from familiar_connect.config.folders import FamiliarFolder
@@ -14,6 +15,7 @@ from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import ExtensionPlatform, PlatformPart
 from familiar_connect.extensions.speech import open_speech_access
 from familiar_connect.familiar import Familiar
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 
 
 class HostedPlatform:
@@ -36,8 +38,17 @@ class HostedPlatform:
             await self._host.aclose()
 
 
-def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = lambda sentence: None) -> PlatformHost:
-    """The host of a built-in platform that is started by other hands than the program's: without any secrets."""
+def make_host(
+    familiar: Familiar,
+    name: str,
+    *,
+    tell: Callable[[str], None] = lambda sentence: None,
+    home: Path | None = None,
+) -> PlatformHost:
+    """The host of a built-in platform that is started by other hands than the program's: without any secrets.
+
+    Speech services are asked with the keys of *home*, where the familiar is a copy that has none.
+    """
     found = next(each.extension for each in load_built_in() if each.name == name)
     assert found is not None
     context = PartContext(
@@ -46,7 +57,17 @@ def make_host(familiar: Familiar, name: str, *, tell: Callable[[str], None] = la
         folder=FamiliarFolder(familiar.root).extension_data(name),
         familiar_id=familiar.id,
     )
-    return PlatformHost(familiar, name, context, tell, keeps_numbers=found.platforms[0].keeps_numbers)
+    open_speech = partial(open_speech_access, familiar.root, home, familiar.config) if home is not None else None
+    keeps_numbers = found.platforms[0].keeps_numbers
+    return PlatformHost(
+        familiar,
+        name,
+        context,
+        tell,
+        commands=BUILT_IN_COMMANDS,
+        keeps_numbers=keeps_numbers,
+        open_speech=open_speech,
+    )
 
 
 def create_platforms(
@@ -85,6 +106,7 @@ def _create(
         name,
         context,
         tell,
+        commands=BUILT_IN_COMMANDS,
         keep=keep,
         keeps_numbers=part.keeps_numbers,
         open_speech=partial(open_speech_access, familiar.root, home, familiar.config),

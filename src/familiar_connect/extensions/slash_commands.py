@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from familiar_connect.extensions.load import ExtensionFault
 from familiar_connect.extensions.thread import ExtensionThread
-from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashForm, SlashOption, SlashReply
+from familiar_connect.slash.command import (
+    SlashCommand,
+    SlashContext,
+    SlashForm,
+    SlashOption,
+    SlashReply,
+    find_no_place,
+)
+
+if TYPE_CHECKING:  # a verb that only asks what extensions bring loads none of a familiar's parts
+    from familiar_connect.familiar import Familiar
 
 COMMAND_LIMIT_S = 30.0
 SUGGEST_LIMIT_S = 2.0
@@ -93,8 +102,8 @@ def _set_apart(ctx: SlashContext) -> SlashContext:
 
     place = ctx.place
     if place is not None:
-        place = replace(place, join=None, voice=None, read_past=None)
-    return replace(ctx, place=place, answers_at=None, acknowledge=acknowledge)
+        place = replace(place, join=None, voice=None, read_past=None, say=None)
+    return replace(ctx, place=place, answers_at=None, acknowledge=acknowledge, find_place=find_no_place)
 
 
 async def _acknowledge(ctx: SlashContext, text: str) -> None:

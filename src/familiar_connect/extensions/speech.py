@@ -21,9 +21,8 @@ from familiar_connect.extensions.parts import Extension, RecognizerPart, SpeechP
 from familiar_connect.extensions.speech_stream import STREAM_METHODS, ExtensionStream
 from familiar_connect.extensions.thread import ExtensionThread
 from familiar_connect.support.clock import SystemClock
-from familiar_connect.voice.added_speech import AddedSpeech
 from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
-from familiar_connect.voice.service_access import ServiceAccess, section_of
+from familiar_connect.voice.service_access import AddedSpeech, ServiceAccess, section_of
 from familiar_connect.voice.speech_context import SpeechContext
 from familiar_connect.voice.speech_service import SpeechServiceError
 from familiar_connect.voice.types import TTSResult

@@ -58,7 +58,7 @@ def _complete(ctx: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 def familiar_option(command: Any) -> Any:
     """The option `--familiar ID`, as the parameter `familiar_id`."""
-    says = "Which familiar (else FAMILIAR_ID)."
+    says = "Which familiar (default: FAMILIAR_ID)."
     return click.option("--familiar", "familiar_id", metavar="ID", shell_complete=_complete, help=says)(command)
 
 

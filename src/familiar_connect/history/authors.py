@@ -12,7 +12,8 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from familiar_connect.history.rows import TURN_COLUMNS, author_from_columns, turn_from_row
+from familiar_connect.history.rows import MAX_TURNS_READ, TURN_COLUMNS, author_from_columns, turn_from_row
+from familiar_connect.history.summaries import SUMMARY_TABLES
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.history.withdrawal.quotations import drop_quotations
 from familiar_connect.identity import Author
@@ -26,14 +27,13 @@ _PEOPLE = (
     " GROUP BY author_platform, author_user_id, author_username, author_display_name ORDER BY MAX(id) DESC"
 )
 _THEIRS = "familiar_id = ? AND author_platform = ? AND author_user_id = ?"
-_SUMMARIES = ("summaries", "cross_context_summaries")
 _ORDERS = (
     ("reminders", "id", "purpose", "1"),
     ("conditioning", "reason_key", "reason", "1"),
     ("outbox", "id", "text || char(10) || COALESCE(facts, '')", "(id <= ? OR state = 'doubtful')"),
 )
 """Tables of what was asked for or is under way: the key of a row, where its words stand, and which rows are left."""
-_MADE_FROM_TURNS = (*_SUMMARIES, "summaries_without", "short_term_notes")
+_MADE_FROM_TURNS = (*SUMMARY_TABLES, "summaries_without", "short_term_notes")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AuthorRows:
         self._database = database
 
     def speakers(self, familiar_id: str) -> list[Speaker]:
-        """Everyone who ever spoke, most recently heard first."""
+        """Everyone who ever spoke, most recently heard first, with how much. Reads the whole history."""
         found: dict[tuple[str, str], Speaker] = {}
         for platform, user_id, username, display_name, turns, last_id in self._database.read(_PEOPLE, (familiar_id,)):
             who = author_from_columns(platform, user_id, username, display_name)
@@ -65,26 +65,21 @@ class AuthorRows:
             )
         return list(found.values())
 
-    def turns_of(self, familiar_id: str, who: Author, after_id: int, limit: int) -> list[HistoryTurn]:
+    def turns_of(
+        self, familiar_id: str, author: Author, after_id: int = 0, limit: int = MAX_TURNS_READ
+    ) -> list[HistoryTurn]:
         """The next *limit* of their turns after *after_id*, ascending: one step of a walk."""
         rows = self._database.read(
             f"SELECT {TURN_COLUMNS} FROM turns WHERE {_THEIRS} AND id > ? ORDER BY id LIMIT ?",
-            (familiar_id, who.platform, who.user_id, after_id, max(0, limit)),
+            (familiar_id, author.platform, author.user_id, after_id, max(0, limit)),
         )
         return [turn_from_row(row) for row in rows]
 
-    def ids_of(self, familiar_id: str, who: Author) -> list[int]:
+    def ids_of(self, familiar_id: str, author: Author) -> list[int]:
         rows = self._database.read(
-            f"SELECT id FROM turns WHERE {_THEIRS} ORDER BY id", (familiar_id, who.platform, who.user_id)
+            f"SELECT id FROM turns WHERE {_THEIRS} ORDER BY id", (familiar_id, author.platform, author.user_id)
         )
         return [int(row[0]) for row in rows]
-
-    def count_summaries(self, familiar_id: str) -> int:
-        """How many summaries are kept."""
-        return sum(
-            int(self._database.read(f"SELECT COUNT(*) FROM {table} WHERE familiar_id = ?", (familiar_id,))[0][0])
-            for table in _SUMMARIES
-        )
 
     def erase(self, familiar_id: str, who: Author, also: Collection[int] = ()) -> int:
         """Remove their turns, the words of those in *also*, and every summary, all or nothing; how many went."""
@@ -112,7 +107,9 @@ class AuthorRows:
         return len(theirs)
 
 
-def remove_orders(database: Database, familiar_id: str, is_meant: Callable[[str], bool], last_piece: int) -> int:
+def remove_reminders_and_posts(
+    database: Database, familiar_id: str, is_meant: Callable[[str], bool], last_piece: int
+) -> int:
     """Remove reminders, habits and what an earlier run left to post, where their words are meant; how many.
 
     Of this run a piece goes that may have arrived or not: by it the next run would take the words up again.

@@ -14,11 +14,59 @@ from collections.abc import Sequence
 from typing import Any
 
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.schema import recreate_channel_stats
 from familiar_connect.support.sqlite import Database, Row
 
 FOLD_EVERY = 64
 """Turns after which the newest are folded in."""
+
+# Both hold exactly the turns with id <= folded_to. A turn without a mode is counted under ''.
+_SIDE_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS channel_stats (
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        mode TEXT NOT NULL,
+        turn_count INTEGER NOT NULL,
+        last_id INTEGER NOT NULL,
+        last_timestamp TEXT NOT NULL,
+        PRIMARY KEY (familiar_id, channel_id, mode)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS channel_authors (
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        author_platform TEXT NOT NULL,
+        author_user_id TEXT NOT NULL,
+        last_turn_id INTEGER NOT NULL,
+        username TEXT,
+        display_name TEXT,
+        PRIMARY KEY (familiar_id, channel_id, author_platform, author_user_id)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS channel_authors_by_recency ON channel_authors (familiar_id, channel_id, last_turn_id)",
+    "CREATE TABLE IF NOT EXISTS side_tables (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), folded_to INTEGER)",
+    "INSERT OR IGNORE INTO side_tables VALUES (1, 0)",
+)
+
+# Taking away or changing a turn that was folded in, by whatever program, empties the caches: still right, and
+# the next fold fills them again.
+_FORGET = """
+    CREATE TRIGGER IF NOT EXISTS {name} AFTER {event} ON turns
+    WHEN OLD.id <= (SELECT folded_to FROM side_tables) BEGIN
+        DELETE FROM channel_stats;
+        DELETE FROM channel_authors;
+        UPDATE side_tables SET folded_to = 0;
+    END
+"""
+_SUMMED_UP = (
+    "id, familiar_id, channel_id, mode, timestamp,"
+    " author_platform, author_user_id, author_username, author_display_name"
+)
+_TRIGGERS = (
+    _FORGET.format(name="folded_turn_removed", event="DELETE"),
+    _FORGET.format(name="folded_turn_changed", event=f"UPDATE OF {_SUMMED_UP}"),
+)
 
 _UNFOLDED = "id > (SELECT folded_to FROM side_tables)"
 
@@ -170,3 +218,16 @@ def _fold(connection: sqlite3.Connection) -> int:
     connection.execute(_FOLD_AUTHORS, (before,))
     connection.execute("UPDATE side_tables SET folded_to = ?", (newest,))
     return int(newest)
+
+
+def recreate_channel_stats(connection: sqlite3.Connection) -> None:
+    """The caches, empty and as they should be, whatever stood in their place."""
+    for table in ("channel_stats", "channel_authors", "side_tables"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    add_channel_stats(connection)
+
+
+def add_channel_stats(connection: sqlite3.Connection) -> None:
+    """Make the caches, and what empties them, where they are missing."""
+    for statement in (*_SIDE_TABLES, *_TRIGGERS):
+        connection.execute(statement)

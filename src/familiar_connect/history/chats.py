@@ -4,6 +4,8 @@ A place is where people talk: the terminal, a direct message, a channel of a ser
 channel id, so a place that never had another needs no entry. Every further chat gets a channel id of its own, and with
 it everything that is kept by channel: turns, settings, the last prompt. What a familiar remembers is not kept by
 channel and is the same in all of them. Kept in `chats.toml`; each call reads it. `last_talk` asks the history itself.
+
+Branches: a chat that begins as another one was up to a line, and goes its own way from there.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, read_text, write_text
 from familiar_connect.errors import HomeError
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import IMPORT_PREFIX
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked
@@ -53,6 +56,10 @@ class Chat:
     started: str | None = None
     """When, as ISO 8601; None for the first one."""
     is_current: bool = False
+    is_pinned: bool = False
+    """Whether lists of chats begin with it."""
+    folder: str = ""
+    """Under which heading lists show it."""
 
     @property
     def is_first(self) -> bool:
@@ -125,6 +132,21 @@ class ChatRegistry:
             self._copy_settings(self.current(place_id), chat)
             return self._save(place_id, chat, make_current=make_current)
 
+    def change(self, chat: Chat, *, name: str, folder: str, is_pinned: bool) -> Chat:
+        """Let a chat be called *name*, and stand in lists under *folder*, at their beginning where it *is_pinned*."""
+        name = check_chat_name(name)
+        folder = check_chat_name(folder) if folder.strip() else ""
+        with self._locked():
+            there = self.all(chat.place_id)
+            known = next((each for each in there if each.channel_id == chat.channel_id), None)
+            if known is None:
+                raise HomeError(f"there is no chat called {format_value(chat.name)} any more")
+            others = {each.name.casefold() for each in there if each.channel_id != chat.channel_id}
+            if name.casefold() in others:
+                raise HomeError(f"there is a chat called {format_value(name)} already; choose another name")
+            changed = replace(known, name=name, folder=folder, is_pinned=is_pinned)
+            return self._save(chat.place_id, changed, make_current=known.is_current)
+
     def remove(self, chat: Chat) -> None:
         """Take a chat off the list; the place's first one stays, for it is the place itself."""
         with self._locked():
@@ -152,6 +174,8 @@ class ChatRegistry:
                 "channel_id": each.channel_id,
                 "started": each.started,
                 "current": each.is_current or None,
+                "pinned": each.is_pinned or None,
+                "folder": each.folder or None,
             }
             for each in sorted(chats, key=lambda each: (each.place_id, each.channel_id))
         ]
@@ -201,6 +225,8 @@ def _chat_from(row: object) -> Chat | None:
         channel_id=channel,
         started=started if isinstance(started, str) else None,
         is_current=row.get("current") is True,
+        is_pinned=row.get("pinned") is True,
+        folder=folder.strip() if isinstance(folder := row.get("folder"), str) else "",
     )
 
 
@@ -224,3 +250,29 @@ def last_talk(root: Path) -> float:
             row = database.execute(_LAST_SAID_HERE, (f"{IMPORT_PREFIX}*",)).fetchone()
         return NEVER if row is None else datetime.fromisoformat(row[0]).timestamp()
     return max(path.stat().st_mtime for path in files)
+
+
+_COPIED = (
+    "guild_id, role, author_platform, author_user_id, author_username, author_display_name, content, timestamp,"
+    " mode, facts, audience, mark, view"
+)
+
+
+def copy_turns(history: HistoryStore, *, familiar_id: str, channel_id: int, up_to_id: int, new_channel_id: int) -> int:
+    """Repeat the turns of a chat up to one of them in another, with all their versions; how many there are.
+
+    What was undone is left out. Each knows which turn it repeats, so that nothing is remembered or found twice.
+    """
+    with history.database.transaction() as connection:
+        copied = connection.execute(
+            f"INSERT INTO turns (familiar_id, channel_id, copy_of, {_COPIED})"
+            f" SELECT familiar_id, ?, id, {_COPIED} FROM turns"
+            " WHERE familiar_id = ? AND channel_id = ? AND id <= ? AND (mark IS NULL OR mark <> 'undone') ORDER BY id",
+            (new_channel_id, familiar_id, channel_id, up_to_id),
+        ).rowcount
+        connection.execute(
+            "INSERT INTO turn_versions SELECT turns.id, number, turn_versions.content, is_chosen, turn_versions.view"
+            " FROM turns JOIN turn_versions ON turn_id = copy_of WHERE familiar_id = ? AND channel_id = ?",
+            (familiar_id, new_channel_id),
+        )
+    return copied

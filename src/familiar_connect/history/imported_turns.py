@@ -95,7 +95,7 @@ class ImportedTurns:
             " AND channel_id = ? AND platform_message_id GLOB ? AND mark IS NOT ? ORDER BY id",
             (self._familiar_id, self._channel_id, f"{self._prefix}*", TurnMark.undone.value),
         )
-        return list(_imported(rows))
+        return list(_read_imported(rows))
 
     def append(self, turns: Sequence[NewTurn]) -> int:
         """Store *turns* after everything else in the channel, all or none; how many are new."""
@@ -174,7 +174,7 @@ def parse_import_id(message_id: str | None) -> tuple[int, int, str] | None:
     return int(parts[1]), int(parts[2]), parts[3]
 
 
-def _imported(rows: Sequence[Sequence[object]]) -> Iterator[ImportedTurn]:
+def _read_imported(rows: Sequence[Sequence[object]]) -> Iterator[ImportedTurn]:
     for turn_id, message_id in rows:
         found = parse_import_id(str(message_id))
         if found is not None and isinstance(turn_id, int):

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from familiar_connect.history.authors import ERASED
-from familiar_connect.history.rows import in_utc, parse_timestamp, where_shown
+from familiar_connect.history.rows import MAX_METADATA_CHARS, in_utc, parse_timestamp, where_shown
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import RemovalCause, TurnMark
 from familiar_connect.history.withdrawal.quotations import drop_quotations
@@ -104,6 +105,39 @@ class MessageEdits:
                 return False
             record_change(connection, turn_id, self._clock, was_deleted=False)
             set_words(connection, turn_id, text, view)
+        return True
+
+    def find_turn(self, channel_id: int, message_id: str) -> int | None:
+        """The turn of the platform's message; None: it was never stored."""
+        rows = self._database.read(
+            "SELECT id FROM turns WHERE familiar_id = ? AND channel_id = ? AND platform_message_id = ? LIMIT 1",
+            (self._familiar_id, channel_id, message_id),
+        )
+        return int(rows[0][0]) if rows else None
+
+    def change_facts(self, *, channel_id: int, message_id: str, change: Callable[[dict[str, Any]], None]) -> bool:
+        """What came with a message is another now, such as its previews: no word changed, so nothing is made anew.
+
+        *change* is given the facts as plain data, to change. False: nothing changed, or nobody knows the message.
+        """
+        with self._database.transaction() as connection:
+            found = connection.execute(
+                "SELECT id, facts FROM turns WHERE familiar_id = ? AND channel_id = ? AND platform_message_id = ?"
+                " AND role != 'assistant' AND content != ?",
+                (self._familiar_id, channel_id, message_id, DELETED),
+            ).fetchone()
+            try:
+                stored = json.loads(found[1] or "{}") if found is not None else None
+            except ValueError:
+                return False
+            if not isinstance(stored, dict):
+                return False
+            before = canonical_json(stored)
+            change(stored)
+            facts = canonical_json(stored)
+            if facts == before or len(facts) > MAX_METADATA_CHARS:
+                return False
+            connection.execute("UPDATE turns SET facts = ? WHERE id = ?", (facts, found[0]))
         return True
 
     def set_posts(self, turn_id: int, message_id: str | None, facts: str | None) -> None:

@@ -1,25 +1,30 @@
 """Message metadata: what a message held besides its words, written as the text stored with it and read back.
 
 Most messages hold nothing more, and store nothing. Facts that cannot be read, or are far too large,
-count as none: the words are shown all the same.
+count as none: the words are shown all the same. Of the familiar's own words it says whose they are, and which messages
+hold them.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from familiar_connect.chat.message_parts import MessagePiece, WebhookIdentity
 from familiar_connect.chat.types import PLAIN_LINE, InboundMessage, LineFacts
+from familiar_connect.history.rows import MAX_METADATA_CHARS
 from familiar_connect.support.serialize import PlainDataError, canonical_json, from_plain, to_plain
 from familiar_connect.support.sqlite import Database
 
 logger = logging.getLogger(__name__)
 
-MAX_CHARS = 100_000
 MAX_FOREIGN_CHARS = 80_000
+ALTER = "alter"
+"""Stands for the account of a further persona, which has none of its own."""
+ANSWERS = "answers"
 _KEPT = (
     "kind",
     "edited_at",
@@ -30,6 +35,7 @@ _KEPT = (
     "embeds",
     "attachments",
     "stickers",
+    "poll",
     "mentions",
     "webhook",
     "pieces",
@@ -48,7 +54,7 @@ def encode_metadata(message: InboundMessage) -> str | None:
     if not facts:
         return None
     text = canonical_json(facts)
-    if len(text) > MAX_CHARS:
+    if len(text) > MAX_METADATA_CHARS:
         logger.warning("what came with a message is too large to be kept", extra={"chars": len(text)})
         return None
     return text
@@ -56,7 +62,7 @@ def encode_metadata(message: InboundMessage) -> str | None:
 
 def with_metadata(message: InboundMessage, facts: str | None) -> InboundMessage:
     """*message* with what was stored beside its words."""
-    if not facts or len(facts) > MAX_CHARS:
+    if not facts or len(facts) > MAX_METADATA_CHARS:
         return message
     try:
         stored = json.loads(facts)
@@ -118,3 +124,46 @@ def _bare(message: InboundMessage) -> dict[str, object]:
         "text": "",
         "timestamp": message.timestamp.isoformat(),
     }
+
+
+def alter_facts(alter: str | None) -> str | None:
+    """Under which name it was said, where that is not the familiar's own."""
+    if alter is None:
+        return None
+    return canonical_json({"webhook": to_plain(WebhookIdentity(webhook_id=ALTER, name=alter))})
+
+
+def alter_of(facts: str | None) -> str | None:
+    """The further persona whose words a turn of ours holds; None: the familiar's own."""
+    try:
+        webhook = json.loads(facts).get("webhook") if facts else None
+        return str(webhook["name"]) if webhook is not None and webhook.get("webhook_id") == ALTER else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def find_answered_ids(facts: str | None) -> tuple[int, ...]:
+    """The turns that a turn of ours answers, where that is known."""
+    try:
+        stored = json.loads(facts).get(ANSWERS, ()) if facts else ()
+        return tuple(each for each in stored if isinstance(each, int))
+    except (ValueError, TypeError, AttributeError):
+        return ()
+
+
+def own_turn_facts(
+    pieces: Sequence[MessagePiece], facts: str | None = None, *, answers: Sequence[int] = ()
+) -> str | None:
+    """*facts*, with the messages a reply stands in now where there are several: one is known by the turn's own id.
+
+    *answers*: the turns it answers, where others may stand between them and the reply.
+    """
+    stored = json.loads(facts) if facts else {}
+    if len(pieces) < 2 and "pieces" not in stored and not answers:
+        return facts
+    others = {key: value for key, value in stored.items() if key != "pieces"}
+    if len(pieces) > 1:
+        others["pieces"] = [to_plain(piece) for piece in pieces]
+    if answers:
+        others[ANSWERS] = list(answers)
+    return canonical_json(others) if others else None

@@ -1,11 +1,16 @@
 """Rows of `history.db` as values: turns, authors, moments and modes, both ways.
 
 One odd value in a row, such as bytes for text or a timestamp nobody can read, never hides the row;
-`odd_rows` finds them.
+`find_malformed_rows` finds them.
+
+Integrity: rows of `history.db` that another program wrote and ours would not, listed for the owner.
+
+They are read as well as they can be and break nothing, so nothing here changes them.
 """
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TypeAlias
@@ -14,10 +19,14 @@ from familiar_connect.audience import parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, TurnMark
 from familiar_connect.identity import Author
-from familiar_connect.support.sqlite import Row
+from familiar_connect.support.sqlite import Database, Row
 
 Mode: TypeAlias = ChannelMode | str | None
 
+MAX_METADATA_CHARS = 100_000
+"""Of what came with a message besides its words, as text."""
+MAX_TURNS_READ = 10_000
+"""Turns handed out at once unless the caller says otherwise."""
 TURN_COLUMNS = (
     "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
     " content, channel_id, guild_id, mode, platform_message_id, facts, audience, mark, copy_of, view"
@@ -119,3 +128,43 @@ def in_utc(when: datetime) -> datetime:
 def mode_value(mode: Mode) -> str | None:
     """A mode as it is stored; the empty one is none."""
     return (mode.value if isinstance(mode, ChannelMode) else mode) or None
+
+
+logger = logging.getLogger(__name__)
+
+
+_TEXTS = ("role", "content", "timestamp")
+_TEXTS_OR_NONE = (
+    "author_platform",
+    "author_user_id",
+    "author_username",
+    "author_display_name",
+    "mode",
+    "platform_message_id",
+)
+_ODD_TURN = " OR ".join(
+    [
+        *(f"typeof({column}) <> 'text'" for column in _TEXTS),
+        *(f"typeof({column}) NOT IN ('text', 'null')" for column in _TEXTS_OR_NONE),
+        "typeof(channel_id) <> 'integer'",
+        "datetime(timestamp) IS NULL",
+        "timestamp NOT BETWEEN '0002' AND '9999'",
+    ]
+)
+_ODD_SUMMARIES = {
+    "summaries": "typeof(summary_text) <> 'text' OR typeof(last_summarised_id) <> 'integer'",
+    "cross_context_summaries": "typeof(summary_text) <> 'text' OR typeof(source_last_id) <> 'integer'",
+}
+
+
+def find_malformed_rows(database: Database) -> list[str]:
+    """One sentence for each table with such rows; reads all of them."""
+    found = []
+    count, first = database.read(f"SELECT COUNT(*), MIN(id) FROM turns WHERE {_ODD_TURN}")[0]
+    if count:
+        found.append(f"{count} of the turns hold bytes for text or an impossible time, first the one with id {first}")
+    for table, odd in _ODD_SUMMARIES.items():
+        count = database.read(f"SELECT COUNT(*) FROM {table} WHERE {odd}")[0][0]
+        if count:
+            found.append(f"{count} rows of {table} are no summaries and count as absent")
+    return found

@@ -4,6 +4,14 @@
 `side_tables`. Everything one person said is found without an index of its own: `channel_authors` names the
 channels, (familiar, channel, id) holds their turns. `short_term_notes` and `conditioning` belong to
 `memory/notes`.
+
+Turn views: what prompts, the chat as it is shown, and exports have in place of a turn's words.
+
+Scripts make a view once, when something is heard or said. `turns.content` stays as it was heard or written, and so does
+`turn_versions.content`; the view stands beside it in the same row and goes with it. Whatever changes the words clears
+the view, which was made of the old ones; a new view is set in a step of its own.
+
+The tables of `ReminderBook`, and how they grew; what taking back needs, for a file made before.
 """
 
 from __future__ import annotations
@@ -13,14 +21,90 @@ from collections.abc import Callable, Sequence
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
 from familiar_connect.history.channel_keys import KEYS_TABLE
-from familiar_connect.history.channel_parents import add_channel_parents
-from familiar_connect.history.channel_readers import READERS_TABLE
-from familiar_connect.history.orders.channel_marks import MARK_TABLES
+from familiar_connect.history.channel_readers import READERS_TABLE, add_channel_parents
+from familiar_connect.history.channel_stats import add_channel_stats
+from familiar_connect.history.dialogue_starts import MARK_TABLES
+from familiar_connect.history.own_name import NAME_TABLE
 from familiar_connect.history.pending_speech import SPEECH_TABLE
-from familiar_connect.history.turn_views import add_turn_views
-from familiar_connect.history.withdrawal.tables import add_withdrawals, add_withdrawn_views
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.sqlite import Migration
+
+_TRIGGERS = (
+    "DROP TRIGGER IF EXISTS turn_with_versions_changed",
+    """
+    CREATE TRIGGER turn_with_versions_changed AFTER UPDATE OF content ON turns BEGIN
+        UPDATE turn_versions SET content = NEW.content, view = NULL WHERE turn_id = NEW.id AND is_chosen = 1;
+    END
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS view_with_versions_changed AFTER UPDATE OF view ON turns BEGIN
+        UPDATE turn_versions SET view = NEW.view WHERE turn_id = NEW.id AND is_chosen = 1;
+    END
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS turn_with_view_changed AFTER UPDATE OF content ON turns WHEN OLD.view IS NOT NULL BEGIN
+        UPDATE turns SET view = NULL WHERE id = NEW.id;
+    END
+    """,
+)
+
+
+def add_turn_views(connection: sqlite3.Connection) -> None:
+    """Give turns and their versions a place for a view."""
+    for table in ("turns", "turn_versions"):
+        columns = [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
+        if "view" not in columns:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN view TEXT")
+    for statement in _TRIGGERS:
+        connection.execute(statement)
+
+
+REMINDER_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS reminders (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        guild_id INTEGER,
+        author_platform TEXT NOT NULL,
+        author_user_id TEXT NOT NULL,
+        author_username TEXT,
+        author_display_name TEXT,
+        purpose TEXT NOT NULL,
+        due_at TEXT NOT NULL,
+        made_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS reminders_by_time ON reminders (familiar_id, due_at)",
+)
+
+
+def add_reminder_repeats(connection: sqlite3.Connection) -> None:
+    """How a reminder comes again, in words; nothing: it comes once."""
+    if "repeats" not in [str(row[1]) for row in connection.execute("PRAGMA table_info(reminders)")]:
+        connection.execute("ALTER TABLE reminders ADD COLUMN repeats TEXT")
+
+
+def add_withdrawals(connection: sqlite3.Connection) -> None:
+    """What came with the words that a turn read before, who or what took them back, and how far a channel was heard.
+
+    The last is for channels whose newest turn was erased: what was erased is not read again.
+    """
+    present = [str(row[1]) for row in connection.execute("PRAGMA table_info(turn_revisions)")]
+    for column in ("facts_before", "removed_by"):
+        if column not in present:
+            connection.execute(f"ALTER TABLE turn_revisions ADD COLUMN {column} TEXT")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS heard_up_to (familiar_id TEXT NOT NULL, channel_id INTEGER NOT NULL,"
+        " platform_message_id TEXT NOT NULL, PRIMARY KEY (familiar_id, channel_id)) WITHOUT ROWID"
+    )
+
+
+def add_withdrawn_views(connection: sqlite3.Connection) -> None:
+    """What prompts had in place of the words that a turn read before."""
+    if "view_before" not in [str(row[1]) for row in connection.execute("PRAGMA table_info(turn_revisions)")]:
+        connection.execute("ALTER TABLE turn_revisions ADD COLUMN view_before TEXT")
+
 
 LEGACY_PLATFORM = "legacy-discord"
 """Platform of people known only by the name an old file kept."""
@@ -133,55 +217,6 @@ CREATE TABLE IF NOT EXISTS conditioning (
 ) WITHOUT ROWID
 """
 
-# Both hold exactly the turns with id <= folded_to. A turn without a mode is counted under ''.
-_SIDE_TABLES = (
-    """
-    CREATE TABLE IF NOT EXISTS channel_stats (
-        familiar_id TEXT NOT NULL,
-        channel_id INTEGER NOT NULL,
-        mode TEXT NOT NULL,
-        turn_count INTEGER NOT NULL,
-        last_id INTEGER NOT NULL,
-        last_timestamp TEXT NOT NULL,
-        PRIMARY KEY (familiar_id, channel_id, mode)
-    ) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS channel_authors (
-        familiar_id TEXT NOT NULL,
-        channel_id INTEGER NOT NULL,
-        author_platform TEXT NOT NULL,
-        author_user_id TEXT NOT NULL,
-        last_turn_id INTEGER NOT NULL,
-        username TEXT,
-        display_name TEXT,
-        PRIMARY KEY (familiar_id, channel_id, author_platform, author_user_id)
-    ) WITHOUT ROWID
-    """,
-    "CREATE INDEX IF NOT EXISTS channel_authors_by_recency ON channel_authors (familiar_id, channel_id, last_turn_id)",
-    "CREATE TABLE IF NOT EXISTS side_tables (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), folded_to INTEGER)",
-    "INSERT OR IGNORE INTO side_tables VALUES (1, 0)",
-)
-
-# Taking away or changing a turn that was folded in, by whatever program, empties the caches: still right, and
-# the next fold fills them again.
-_FORGET = """
-    CREATE TRIGGER IF NOT EXISTS {name} AFTER {event} ON turns
-    WHEN OLD.id <= (SELECT folded_to FROM side_tables) BEGIN
-        DELETE FROM channel_stats;
-        DELETE FROM channel_authors;
-        UPDATE side_tables SET folded_to = 0;
-    END
-"""
-_SUMMED_UP = (
-    "id, familiar_id, channel_id, mode, timestamp,"
-    " author_platform, author_user_id, author_username, author_display_name"
-)
-_TRIGGERS = (
-    _FORGET.format(name="folded_turn_removed", event="DELETE"),
-    _FORGET.format(name="folded_turn_changed", event=f"UPDATE OF {_SUMMED_UP}"),
-)
-
 
 def _tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"CREATE TABLE IF NOT EXISTS turns ({TURNS_COLUMNS})")
@@ -248,18 +283,6 @@ def _turn_facts(connection: sqlite3.Connection) -> None:
     """What a message held besides its words, as JSON; most hold nothing."""
     if "facts" not in _columns(connection, "turns"):
         connection.execute("ALTER TABLE turns ADD COLUMN facts TEXT")
-
-
-def recreate_channel_stats(connection: sqlite3.Connection) -> None:
-    """The caches, empty and as they should be, whatever stood in their place."""
-    for table in ("channel_stats", "channel_authors", "side_tables"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    _side_tables(connection)
-
-
-def _side_tables(connection: sqlite3.Connection) -> None:
-    for statement in (*_SIDE_TABLES, *_TRIGGERS):
-        connection.execute(statement)
 
 
 def _notes(connection: sqlite3.Connection) -> None:
@@ -411,26 +434,6 @@ def _memory_corrections(connection: sqlite3.Connection) -> None:
     )
 
 
-_REMINDERS = (
-    """
-    CREATE TABLE IF NOT EXISTS reminders (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        familiar_id TEXT NOT NULL,
-        channel_id INTEGER NOT NULL,
-        guild_id INTEGER,
-        author_platform TEXT NOT NULL,
-        author_user_id TEXT NOT NULL,
-        author_username TEXT,
-        author_display_name TEXT,
-        purpose TEXT NOT NULL,
-        due_at TEXT NOT NULL,
-        made_at TEXT NOT NULL
-    )
-    """,
-    "CREATE INDEX IF NOT EXISTS reminders_by_time ON reminders (familiar_id, due_at)",
-)
-
-
 PUBLIC_BEFORE = frozenset({"twitch"})
 """Platforms of older homes whose chats everybody could read, though their rows do not say so."""
 
@@ -472,7 +475,7 @@ MIGRATIONS = (
     Migration("turn_indexes", _turn_indexes),
     Migration("summaries_by_channel", _summaries_by_channel),
     Migration("platform_message_ids", _platform_message_ids),
-    Migration("side_tables", _side_tables),
+    Migration("side_tables", add_channel_stats),
     Migration("people_left_out", _run((_LEFT_OUT,))),
     Migration("turn_facts", _turn_facts),
     Migration("notes", _notes),
@@ -484,7 +487,7 @@ MIGRATIONS = (
     Migration("turn_versions", _turn_versions),
     Migration("memory_corrections", _memory_corrections),
     Migration("channel_marks", _run(MARK_TABLES)),
-    Migration("reminders", _run(_REMINDERS)),
+    Migration("reminders", _run(REMINDER_TABLES)),
     Migration("pending_speech", _run((SPEECH_TABLE,))),
     Migration("turn_views", add_turn_views),
     Migration("channel_readers", _run((READERS_TABLE,))),
@@ -492,4 +495,6 @@ MIGRATIONS = (
     Migration("channel_parents", add_channel_parents),
     Migration("withdrawn_views", add_withdrawn_views),
     Migration("channel_keys", _run((KEYS_TABLE,))),
+    Migration("reminder_repeats", add_reminder_repeats),
+    Migration("history_name", _run(NAME_TABLE)),
 )

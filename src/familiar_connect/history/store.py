@@ -18,17 +18,18 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
 from familiar_connect.history.channel_keys import ChannelKeyRows
-from familiar_connect.history.channel_parents import ChannelParentRows
-from familiar_connect.history.channel_readers import ChannelReaderRows
+from familiar_connect.history.channel_readers import ChannelParentRows, ChannelReaderRows
 from familiar_connect.history.channel_stats import ChannelStats
-from familiar_connect.history.integrity import find_malformed_rows
-from familiar_connect.history.orders.channel_marks import ChannelMarkRows, MarkKind
+from familiar_connect.history.dialogue_starts import DialogueStartRows, StartKind
 from familiar_connect.history.outbox import OutboxRows
+from familiar_connect.history.own_name import read_history_name
 from familiar_connect.history.rows import (
+    MAX_TURNS_READ,
     TURN_COLUMNS,
     UNMARKED,
     Mode,
     author_from_columns,
+    find_malformed_rows,
     in_utc,
     mode_value,
     other_channel_from_row,
@@ -63,9 +64,6 @@ __all__ = [
     "WatermarkEntry",
 ]
 
-MAX_TURNS_READ = 10_000
-"""Turns handed out at once unless the caller says otherwise."""
-
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
     " author_display_name, content, timestamp, mode, platform_message_id, facts, audience, mark, view)"
@@ -98,15 +96,15 @@ class HistoryStore:
             may_be_empty=False,
         )
         try:
-            self._channel_stats = ChannelStats(self.database)
+            self.channel_stats = ChannelStats(self.database)
             self.outbox = OutboxRows(self.database, self._clock)
         except HistoryError:
             self.database.close()
             raise
-        self._summaries = SummaryRows(self.database, self._clock)
-        self._watermarks = WatermarkRows(self.database, self._clock)
-        self._authors = AuthorRows(self.database)
-        self.channel_marks = ChannelMarkRows(self.database, self._clock)
+        self.summaries = SummaryRows(self.database, self._clock)
+        self.watermarks = WatermarkRows(self.database, self._clock)
+        self.authors = AuthorRows(self.database)
+        self.dialogue_starts = DialogueStartRows(self.database, self._clock)
         self.channel_readers = ChannelReaderRows(self.database, self._clock)
         self.channel_parents = ChannelParentRows(self.database)
         self.channel_keys = ChannelKeyRows(self.database)
@@ -115,6 +113,15 @@ class HistoryStore:
 
     def close(self) -> None:
         self.database.close()
+
+    def name(self) -> str:
+        """What this history was named when it was made; no other history goes by it, nor this one by another."""
+        return read_history_name(self.database)
+
+    def find_message(self, *, familiar_id: str, channel_id: int, message_id: str) -> HistoryTurn | None:
+        """The turn that a message of the platform was stored as, whatever its mark."""
+        where = "familiar_id = ? AND channel_id = ? AND platform_message_id = ?"
+        return next(iter(self._turns(where, (familiar_id, channel_id, message_id), limit=1)), None)
 
     def append_turn(
         self,
@@ -200,7 +207,7 @@ class HistoryStore:
             where = "familiar_id = ? AND channel_id = ? AND platform_message_id = ?"
             return self._turns(where, place, limit=1)[0], False
         turn_id = int(stored.lastrowid or 0)
-        self._channel_stats.fold_if_due(turn_id)
+        self.channel_stats.fold_if_due(turn_id)
         said = HistoryTurn(
             turn_id,
             when,
@@ -250,7 +257,7 @@ class HistoryStore:
                     " WHERE familiar_id = ? AND channel_id = ? AND audience LIKE 'server:%'",
                     (str(audience), familiar_id, channel_id),
                 )
-            self._summaries.forget_channel(familiar_id, channel_id)
+            self.summaries.forget_channel(familiar_id, channel_id)
             self.database.write(
                 "DELETE FROM short_term_notes WHERE familiar_id = ? AND channel_id = ?", (familiar_id, channel_id)
             )
@@ -275,7 +282,7 @@ class HistoryStore:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
         if limit <= 0:
             return []
-        rows = self._channel_stats.recent_authors(familiar_id, channel_id, limit)
+        rows = self.channel_stats.recent_authors(familiar_id, channel_id, limit)
         return [who for who in (author_from_columns(*row) for row in rows) if who is not None]
 
     def older_than(
@@ -345,20 +352,20 @@ class HistoryStore:
 
     def count(self, *, familiar_id: str, channel_id: int | None = None) -> int:
         where, values = _in_scope(familiar_id, channel_id)
-        return self._channel_stats.count(where, values)
+        return self.channel_stats.count(where, values)
 
     def count_before(self, *, familiar_id: str, channel_id: int, before_id: int | None, mode: Mode = None) -> int:
         """How many turns of a channel lie before *before_id*; cheap while that is near the end."""
         where, values = _in_channel(familiar_id, channel_id, mode)
-        return self._channel_stats.count(where, values, before_id)
+        return self.channel_stats.count(where, values, before_id)
 
     def distinct_other_channels(self, *, familiar_id: str, exclude_channel_id: int) -> list[OtherChannelInfo]:
         """The familiar's other channels, most recently active first."""
-        return list(map(other_channel_from_row, self._channel_stats.other_channels(familiar_id, exclude_channel_id)))
+        return list(map(other_channel_from_row, self.channel_stats.other_channels(familiar_id, exclude_channel_id)))
 
     def get_summary(self, *, familiar_id: str, channel_id: int = 0) -> SummaryEntry | None:
         """The rolling summary; channel 0 stands for the familiar as a whole."""
-        return self._summaries.get(familiar_id, channel_id)
+        return self.summaries.get(familiar_id, channel_id)
 
     def put_summary(
         self,
@@ -370,31 +377,27 @@ class HistoryStore:
         level: int = -1,
     ) -> None:
         """Keep a summary, unless a turn it covers was changed or taken back after the change *level*."""
-        self._summaries.put(familiar_id, channel_id, last_summarised_id, summary_text, level)
+        self.summaries.put(familiar_id, channel_id, last_summarised_id, summary_text, level)
 
-    def summary_row(self, audience: Audience) -> int:
-        """The *channel_id* under which `get_summary` and `put_summary` keep an audience's rolling summary."""
-        return self._summaries.row_of(audience)
-
-    def mark_channel(
-        self, *, familiar_id: str, channel_id: int, kind: MarkKind, after_id: int, summary: str = ""
+    def start_dialogue(
+        self, *, familiar_id: str, channel_id: int, kind: StartKind, after_id: int, summary: str = ""
     ) -> None:
         """Begin the channel's dialogue after *after_id*; a reset also drops the summaries that tell of before."""
         with self.database.transaction():
-            self.channel_marks.put(familiar_id, channel_id, kind, after_id=after_id, summary=summary)
-            if kind is MarkKind.reset:
+            self.dialogue_starts.put(familiar_id, channel_id, kind, after_id=after_id, summary=summary)
+            if kind is StartKind.reset:
                 self._forget_dialogue(familiar_id, channel_id)
 
-    def unmark_channel(self, *, familiar_id: str, channel_id: int, kind: MarkKind) -> bool:
+    def take_back_start(self, *, familiar_id: str, channel_id: int, kind: StartKind) -> bool:
         """Take the mark in force back; False where it is none of that *kind*."""
         with self.database.transaction():
-            is_gone = self.channel_marks.remove_newest(familiar_id, channel_id, kind)
-            if is_gone and kind is MarkKind.reset:
+            is_gone = self.dialogue_starts.remove_newest(familiar_id, channel_id, kind)
+            if is_gone and kind is StartKind.reset:
                 self._forget_dialogue(familiar_id, channel_id)
         return is_gone
 
     def _forget_dialogue(self, familiar_id: str, channel_id: int) -> None:
-        self._summaries.forget_dialogue(familiar_id, channel_id)
+        self.summaries.forget_dialogue(familiar_id, channel_id)
         self.database.write(
             "DELETE FROM short_term_notes WHERE familiar_id = ? AND channel_id = ?", (familiar_id, channel_id)
         )
@@ -402,7 +405,7 @@ class HistoryStore:
     def get_cross_context(
         self, *, familiar_id: str, viewer_mode: ChannelMode | str, source_channel_id: int
     ) -> CrossContextEntry | None:
-        return self._summaries.get_cross_context(familiar_id, viewer_mode, source_channel_id)
+        return self.summaries.get_cross_context(familiar_id, viewer_mode, source_channel_id)
 
     def put_cross_context(
         self,
@@ -415,69 +418,25 @@ class HistoryStore:
         level: int = -1,
     ) -> None:
         about = (familiar_id, viewer_mode, source_channel_id)
-        self._summaries.put_cross_context(*about, source_last_id, summary_text, level)
+        self.summaries.put_cross_context(*about, source_last_id, summary_text, level)
 
     def get_writer_watermark(self, *, familiar_id: str) -> WatermarkEntry | None:
-        return self._watermarks.get(familiar_id)
+        return self.watermarks.get(familiar_id)
 
     def put_writer_watermark(self, *, familiar_id: str, last_written_id: int) -> None:
-        self._watermarks.put(familiar_id, last_written_id)
+        self.watermarks.put(familiar_id, last_written_id)
 
     def turns_since_watermark(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
         """The oldest *limit* turns past the memory writer's watermarks, ascending; all when it has none."""
-        return self._watermarks.turns_since(familiar_id, limit)
-
-    def count_turns_to_write(self, *, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
-        """How many turns, of a channel or of all, the writer has not written, up to *most*. Reads all these."""
-        return self._watermarks.count(familiar_id, most, channel_id)
-
-    def next_turns_to_write(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
-        """As `turns_since_watermark`, of one audience alone: that of the oldest turn."""
-        return self._watermarks.next_turns(familiar_id, limit)
-
-    def get_audience_watermark(self, *, familiar_id: str, audience: Audience) -> int:
-        """The newest turn of *audience* that the memory writer has written up; 0 for none."""
-        return self._watermarks.get_for(familiar_id, audience)
-
-    def put_audience_watermark(self, *, familiar_id: str, audience: Audience, turn_range: tuple[int, int]) -> None:
-        """What was said to *audience* in *turn_range* is written up; the watermark of the whole follows, never back."""
-        self._watermarks.put_for(familiar_id, audience, turn_range)
-
-    def speakers(self, *, familiar_id: str) -> list[Speaker]:
-        """Everyone who ever spoke, most recently heard first, with how much. Reads the whole history."""
-        return self._authors.speakers(familiar_id)
-
-    def turns_of_author(
-        self, *, familiar_id: str, author: Author, after_id: int = 0, limit: int = MAX_TURNS_READ
-    ) -> list[HistoryTurn]:
-        """The next *limit* turns a person said after *after_id*, ascending."""
-        return self._authors.turns_of(familiar_id, author, after_id, limit)
-
-    def turn_ids_of_author(self, *, familiar_id: str, author: Author) -> list[int]:
-        return self._authors.ids_of(familiar_id, author)
-
-    def leave_out_of_summaries(self, *, familiar_id: str, people: Collection[str]) -> None:
-        """Drop every summary that may hold words of *people* (canonical keys) who were not left out of it before."""
-        self._summaries.leave_out(familiar_id, people)
-
-    def count_summaries(self, *, familiar_id: str) -> int:
-        return self._authors.count_summaries(familiar_id)
+        return self.watermarks.turns_since(familiar_id, limit)
 
     def erase_author(self, *, familiar_id: str, author: Author, also: Collection[int] = ()) -> int:
         """Remove what a person said, the words of the turns in *also*, and every summary; how many turns went."""
         with self.database.transaction():
-            gone = self._authors.erase(familiar_id, author, also)
+            gone = self.authors.erase(familiar_id, author, also)
             self.channel_keys.forget(ChannelKey(author.platform, author.user_id))
-        self._channel_stats.rebuild()
+        self.channel_stats.rebuild()
         return gone
-
-    def compact(self) -> bool:
-        """Leave nothing of what was erased in the file; False when another program still reads it."""
-        return self.database.compact()
-
-    def rebuild_channel_stats(self) -> None:
-        """Make the caches beside `turns` anew, after rows were changed by other hands."""
-        self._channel_stats.rebuild()
 
     def check(self) -> list[str]:
         """What is wrong with the file, found by reading all of it; empty when it is sound."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage, LineFacts
+from familiar_connect.history.dialogue_starts import DialogueStart, StartKind
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import with_metadata
-from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
@@ -60,18 +60,18 @@ class StoredMessages:
         marked = [self._mark_message(mark)] if mark is not None else []
         return [*marked, *(self._message(turn) for turn in turns)]
 
-    def _recent(self, limit: int) -> tuple[ChannelMark | None, list[HistoryTurn]]:
+    def _recent(self, limit: int) -> tuple[DialogueStart | None, list[HistoryTurn]]:
         familiar_id, channel_id = self._familiar_id, self._channel_id
         turns = self._store.recent(
             familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=self._mode, before_id=self._before_id
         )
-        mark = self._store.channel_marks.newest(familiar_id, channel_id, before_id=self._before_id)
+        mark = self._store.dialogue_starts.newest(familiar_id, channel_id, before_id=self._before_id)
         turns = only_since_opened(turns, readers_last_known(self._store, familiar_id, channel_id))
         return mark, turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
 
-    def _mark_message(self, mark: ChannelMark) -> InboundMessage:
+    def _mark_message(self, mark: DialogueStart) -> InboundMessage:
         """A mark as the message of ours that the window begins after, or with."""
-        is_compact = mark.kind is MarkKind.compact
+        is_compact = mark.kind is StartKind.compact
         told = f"Summary of what was said before: {mark.summary}" if is_compact else "The conversation begins anew."
         return InboundMessage(
             platform=self._me.platform,

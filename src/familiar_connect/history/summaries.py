@@ -14,6 +14,8 @@ from familiar_connect.history.types import CrossContextEntry, SummaryEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, Row, storable_all
 
+SUMMARY_TABLES = ("summaries", "cross_context_summaries")
+
 
 class SummaryRows:
     """The tables `summaries` and `cross_context_summaries`."""
@@ -117,13 +119,18 @@ class SummaryRows:
             storable_all((familiar_id, viewer, source_channel_id, source_last_id, summary_text, self._now())),
         )
 
+    def count(self, familiar_id: str) -> int:
+        """How many summaries are kept."""
+        sql = (f"SELECT COUNT(*) FROM {table} WHERE familiar_id = ?" for table in SUMMARY_TABLES)
+        return sum(int(self._database.read(each, (familiar_id,))[0][0]) for each in sql)
+
     def leave_out(self, familiar_id: str, people: Collection[str]) -> None:
-        """Drop the summaries unless they were made without *people*, and note that the next ones are."""
+        """Drop the summaries unless they were made without *people* (canonical keys); the next ones are."""
         with self._database.transaction() as connection:
             known = "SELECT people FROM summaries_without WHERE familiar_id = ?"
             without = _people(connection.execute(known, (familiar_id,)).fetchone())
             if not without.issuperset(people):
-                for table in ("summaries", "cross_context_summaries"):
+                for table in SUMMARY_TABLES:
                     connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
                 connection.execute(
                     "DELETE FROM channel_marks WHERE familiar_id = ? AND kind = 'compact'", (familiar_id,)

@@ -1,4 +1,7 @@
-"""Which stored turns may be told in a place."""
+"""Which stored turns may be told in a place.
+
+Privacy filter: leaves out the turns of people who are not to be heard, wherever turns are shown to a model.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,18 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from familiar_connect.audience import AudienceKind, Readers
-from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy, may_tell, may_tell_words
+from familiar_connect.audience import (
+    STRICT,
+    AudienceKind,
+    Confidence,
+    DisclosurePolicy,
+    Readers,
+    may_tell,
+    may_tell_words,
+)
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Privacy
 from familiar_connect.support.sqlite import Row
 
 MOST_TURNS_HELD = 4_000_000
@@ -146,4 +157,11 @@ def only_since_opened(turns: Iterable[HistoryTurn], here: Readers | None) -> lis
         turn
         for turn in turns
         if turn.audience.kind is not AudienceKind.CHANNEL or (here is not None and may_tell(turn.audience, here))
+    ]
+
+
+def without_private_turns(turns: Iterable[HistoryTurn], privacy: Privacy) -> list[HistoryTurn]:
+    """*turns* without those of people who are not to be heard; what the familiar itself said stays."""
+    return [
+        turn for turn in turns if turn.role == "assistant" or turn.author is None or not privacy.is_full(turn.author)
     ]

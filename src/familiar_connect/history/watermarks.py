@@ -7,7 +7,15 @@ turns are: a batch never mixes audiences, so one may be ahead of another.
 from __future__ import annotations
 
 from familiar_connect.audience import Audience, parse_audience
-from familiar_connect.history.rows import REMEMBERED, TURN_COLUMNS, in_utc, parse_timestamp, text_or_none, turn_from_row
+from familiar_connect.history.rows import (
+    MAX_TURNS_READ,
+    REMEMBERED,
+    TURN_COLUMNS,
+    in_utc,
+    parse_timestamp,
+    text_or_none,
+    turn_from_row,
+)
 from familiar_connect.history.types import HistoryTurn, WatermarkEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, storable_all
@@ -79,13 +87,14 @@ class WatermarkRows:
         )
         return [turn_from_row(row) for row in rows]
 
-    def count(self, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
-        """How many turns, in *channel_id* alone if given, are not written up yet; below 0 *most* is no bound."""
+    def count_unwritten(self, familiar_id: str, most: int = -1, channel_id: int | None = None) -> int:
+        """How many turns, in *channel_id* alone if given, are not written up yet, up to *most* (below 0: no
+        bound). Reads all these."""
         where, which = ("", ()) if channel_id is None else (" AND channel_id = ?", (channel_id,))
         sql = f"SELECT COUNT(*) FROM (SELECT 1{_UNWRITTEN}{where} ORDER BY id LIMIT ?)"
         return int(self._database.read(sql, (*(familiar_id,) * _IDS, *which, most))[0][0])
 
-    def next_turns(self, familiar_id: str, limit: int) -> list[HistoryTurn]:
+    def next_unwritten(self, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
         """The oldest *limit* turns not written up yet, of the audience whose turn waits longest, ascending."""
         rows = self._database.read(
             f"SELECT {TURN_COLUMNS}{_UNWRITTEN} AND COALESCE(audience, 'owner') = (SELECT COALESCE(audience, 'owner')"

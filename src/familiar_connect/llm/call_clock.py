@@ -36,6 +36,10 @@ class CallLimits:
     """Longest reply from asking to its last word, further tries included."""
     sampling: Sampling = Sampling()
     """How words are chosen besides the temperature."""
+    slot: str = ""
+    """For which work the call is made."""
+    at_once: int | None = None
+    """Calls for this work that its endpoint is given at a time; None: as many as the whole process has places for."""
 
 
 class CallClock:

@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,17 +29,17 @@ from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm import sse
 from familiar_connect.llm.call_clock import CallClock
 from familiar_connect.llm.call_clock import CallLimits as CallLimits
-from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.endpoint_window import EndpointFacts, WindowLookup, ask_endpoint, with_told_abilities
 from familiar_connect.llm.protocols import CompletionStream
-from familiar_connect.llm.read_answer import WordReader, read_whole_answer
-from familiar_connect.llm.reasoning_filter import (
+from familiar_connect.llm.read_answer import (
     ReasoningFilter,
+    WordReader,
     may_lose_channel_marks,
     may_start_in_thought,
+    read_whole_answer,
 )
-from familiar_connect.llm.request_limit import GaveWayError, Reservation, request_semaphore
+from familiar_connect.llm.request_limit import GaveWayError, RequestPlace, Reservation, request_semaphore
 from familiar_connect.llm.retry import (
     Endpoint,
     RetryPolicy,
@@ -49,9 +49,8 @@ from familiar_connect.llm.retry import (
     no_completion,
 )
 from familiar_connect.llm.sampling import SamplerRefusals, SamplersRefusedError, sampler_fields
-from familiar_connect.llm.streams import PieceStream, pieces_of, stream_from_chat
-from familiar_connect.llm.tool_calls import ToolCallReader
-from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec
+from familiar_connect.llm.streams import PieceStream, pieces_of, report_completion, stream_from_chat
+from familiar_connect.llm.types import Capabilities, Completion, CompletionRequest, Message, Sampling
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.web_origin import is_own_network, is_same_origin, may_carry_key, origin_of
 
@@ -63,6 +62,8 @@ DEFAULT_MAX_OUTPUT_TOKENS = 4096
 UNKNOWN_WINDOW_OUTPUT_TOKENS = 2048
 OUTPUT_SHARE = 4
 """The part of a window, one in so many, that prompts leave to the answer."""
+HOTTER, HOTTEST = 0.3, 1.5
+"""How much higher the temperature is with each further try, and how high it may get."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 2.0
 """Between two looks at a server that comes up."""
 
@@ -163,33 +164,27 @@ class LLMClient:
         # OpenAI's own endpoint refuses the older name for its newer models; everyone else knows only that one.
         return "max_completion_tokens" if is_same_origin(self.base_url, "https://api.openai.com") else "max_tokens"
 
-    @property
-    def _default_output_tokens(self) -> int:
-        window = self.capabilities.window
-        return min(DEFAULT_MAX_OUTPUT_TOKENS, window // OUTPUT_SHARE) if window else UNKNOWN_WINDOW_OUTPUT_TOKENS
-
-    def _request(
-        self,
-        messages: Sequence[Message],
-        stop: Sequence[str],
-        max_tokens: int | None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> dict[str, object]:
-        payload = self.build_payload(messages)
+    def _call_payload(self, request: CompletionRequest) -> dict[str, object]:
+        payload = self.build_payload(request.messages)
+        sampling = request.sampling
         if sampling is not None:
             payload |= self._call_fields(sampling)
-        if stop:
-            payload["stop"] = [*stop, *(self.sampling if sampling is None else sampling.over(self.sampling)).stop]
-        if max_tokens is not None:
-            payload[self._output_limit_name] = max_tokens
+        if request.attempt:
+            payload |= self._resampled(payload, request.attempt)
+        if request.stop:
+            merged = self.sampling if sampling is None else sampling.over(self.sampling)
+            payload["stop"] = [*request.stop, *merged.stop]
+        if request.max_tokens is not None:
+            payload[self._output_limit_name] = request.max_tokens
         if is_same_origin(self.base_url, OPENROUTER_BASE_URL):
             payload["usage"] = {"include": True}  # has the answer say what it cost
-        payload.setdefault(self._output_limit_name, self._default_output_tokens)
-        if tools:
+        window = self.capabilities.window
+        usual = min(DEFAULT_MAX_OUTPUT_TOKENS, window // OUTPUT_SHARE) if window else UNKNOWN_WINDOW_OUTPUT_TOKENS
+        payload.setdefault(self._output_limit_name, usual)
+        if request.tools:
             # Tools stay described when no more may be called: some providers refuse their results otherwise.
-            payload |= {"tools": [tool.to_dict() for tool in tools], "tool_choice": "auto" if may_call else "none"}
+            payload["tools"] = [tool.to_dict() for tool in request.tools]
+            payload["tool_choice"] = "auto" if request.may_call else "none"
         return payload
 
     def _sampler_fields(self, sampling: Sampling) -> dict[str, object]:
@@ -205,12 +200,21 @@ class LLMClient:
             told[self._output_limit_name] = min(each for each in limits if each is not None)
         return told
 
+    def _resampled(self, payload: Mapping[str, object], attempt: int) -> dict[str, object]:
+        """What is changed for another try. Some models refuse a temperature: one that is not sent stays out."""
+        changed: dict[str, object] = {}
+        if isinstance(temperature := payload.get("temperature"), int | float):
+            changed["temperature"] = min(temperature + HOTTER * attempt, max(temperature, HOTTEST))
+        if isinstance(seed := payload.get("seed"), int):
+            changed["seed"] = seed + attempt
+        return changed
+
     # What is asked
 
     async def chat(self, messages: list[Message]) -> Message:
         """The whole answer; when this model fails, that of the first fallback that does not."""
         try:
-            return Message("assistant", (await self.complete(messages)).text)
+            return Message("assistant", (await self.complete(CompletionRequest(messages))).text)
         except ModelError as error:
             last = error
         for fallback in self.fallbacks:
@@ -223,31 +227,22 @@ class LLMClient:
 
     def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
         """The answer in pieces, as they come."""
-        return pieces_of(self.start(messages))
+        return pieces_of(self.start(CompletionRequest(messages)))
 
-    def start(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> CompletionStream:
+    def start(self, request: CompletionRequest) -> CompletionStream:
         """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
         if getattr(self.chat, "__func__", None) is not LLMClient.chat:  # a stand-in that answers in `chat` alone
-            return stream_from_chat(self, messages)
+            return stream_from_chat(self, request.messages)
+        return self._stream(request.messages, self._call_payload(request))
+
+    def _stream(self, messages: Sequence[Message], payload: dict[str, object]) -> PieceStream:
         completion = self._new_completion()
-        payload = self._request(messages, stop, max_tokens, tools, may_call, sampling)
         return PieceStream(completion, self._attempts(completion, list(messages), payload))
 
-    async def complete(
-        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
-    ) -> Completion:
+    async def complete(self, request: CompletionRequest) -> Completion:
         """The answer in one, with all the call tells. Fallbacks are not tried."""
         completion = self._new_completion()
-        payload = self._request(messages, stop, max_tokens)
+        payload = self._call_payload(request)
         began = time.monotonic()
         clock = self._clock(first_token_s=None, timeout_s=self._whole_timeout_s)
         try:
@@ -255,7 +250,7 @@ class LLMClient:
                 try:
                     async with clock.limit_reply(), self._place(gives_way=True) as place:
                         clock.begin_try(place)
-                        await self._ask_whole(completion, messages, payload, clock)
+                        await self._ask_whole(completion, request.messages, payload, clock)
                     return completion
                 except GaveWayError:
                     logger.info("Side call gave way to a reply", extra={"model": self.model})
@@ -289,8 +284,14 @@ class LLMClient:
 
     def _place(self, *, gives_way: bool) -> AbstractAsyncContextManager[Reservation]:
         """A place among the running requests; at a server of one's own, side calls come after replies."""
-        server = origin_of(self.base_url) if is_own_network(self.base_url) else None
-        return request_semaphore().reserve(main=self.is_main, server=server, gives_way=gives_way)
+        limits = self.call_limits
+        try:
+            endpoint = origin_of(self.base_url)
+        except ValueError:  # asking tells what is wrong with the address
+            endpoint = self.base_url
+        server = endpoint if is_own_network(self.base_url) else None
+        place = RequestPlace(endpoint=endpoint, slot=limits.slot, at_once=limits.at_once)
+        return request_semaphore().reserve(main=self.is_main, server=server, gives_way=gives_way, place=place)
 
     async def _wait_for_server(self, error: ModelError, clock: CallClock) -> bool:
         """Wait a moment for a server that comes up, and show it; False where that is not what *error* tells."""
@@ -373,7 +374,7 @@ class LLMClient:
                 if text:
                     yield text
                 return
-            events, calls = sse.EventReader(endpoint.safe_url), ToolCallReader()
+            events, calls = sse.EventReader(endpoint.safe_url), sse.ToolCallReader()
             words = WordReader(
                 ReasoningFilter(starts_inside=self._starts_in_thought, bare_channels=may_lose_channel_marks(self.model))
             )

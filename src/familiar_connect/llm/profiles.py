@@ -23,6 +23,9 @@ EMBEDDED = Capabilities(
     budget_tokens=1000,
     temperature=0.3,
     bare_single_speaker=True,
+    repeats_itself=True,
+    imitates_itself=True,
+    quotes_memory=True,
 )
 """SmolLM2-135M: it chats. It cannot summarise, decide or rewrite, and a long prompt takes it minutes."""
 
@@ -32,6 +35,12 @@ LOCAL_SIDE_SLOTS = frozenset({"main_prose", "memory_writer"})
 """Slots in which such a model is asked. In the others every call would be paid for with the person's waiting, by a
 model that is no better at them than the deterministic forms."""
 WRITER_OUTPUT = 1_200
+
+SMALL_BILLIONS = 3.0
+"""Models of so many parameters at most fall into their own last replies."""
+SMALL_FILE_BYTES = 2_300_000_000
+"""How large such a model's file is at most, as they are commonly packed."""
+_SIZE = re.compile(r"(?<![a-z\d.])(\d{1,4}(?:\.\d{1,2})?)(b|m)(?![a-z\d])")
 
 _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
     (r"gpt-5|chatgpt-5", Capabilities(window=400_000, max_output=128_000, vision=True, tools=True, prefill=False)),
@@ -54,13 +63,21 @@ _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
 )
 
 
-def local_file_capabilities(slot: str, window: int, slot_config: SlotLimits | None = None) -> Capabilities:
+def local_file_capabilities(
+    slot: str, window: int, file_bytes: int, slot_config: SlotLimits | None = None
+) -> Capabilities:
     """What a model file of the owner's is asked for in *slot*, with the window it is run with."""
     found = capabilities_for(f"{EMBEDDED_PREFIX}file", slot_config=slot_config)
     asked = slot_config.max_output_tokens if slot_config is not None else None
     usual = WRITER_OUTPUT if slot == "memory_writer" else found.max_output
     return replace(
-        found, window=window, max_output=asked or usual, side_tasks=slot in LOCAL_SIDE_SLOTS, vision=False, video=False
+        found,
+        window=window,
+        max_output=asked or usual,
+        side_tasks=slot in LOCAL_SIDE_SLOTS,
+        vision=False,
+        video=False,
+        repeats_itself=file_bytes < SMALL_FILE_BYTES,
     )
 
 
@@ -116,8 +133,14 @@ def _family(model_id: str) -> Capabilities:
     bare = model_id.lower().rsplit("/", 1)[-1]
     for pattern, capabilities in _FAMILIES:
         if re.match(pattern, bare):
-            return capabilities
-    return Capabilities()
+            return replace(capabilities, repeats_itself=capabilities.repeats_itself or _is_small(bare))
+    return Capabilities(repeats_itself=_is_small(bare))
+
+
+def _is_small(name: str) -> bool:
+    """Whether a model's name says that it is small: `llama3.2:1b`. Of several sizes the largest counts."""
+    billions = [float(size) / (1 if unit == "b" else 1000) for size, unit in _SIZE.findall(name)]
+    return bool(billions) and max(billions) <= SMALL_BILLIONS
 
 
 def _is_ollama(base_url: str) -> bool:

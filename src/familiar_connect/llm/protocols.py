@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, CompletionRequest, Message, Usage
 
 
 @runtime_checkable
@@ -43,16 +43,7 @@ class CompletionStream(Protocol):
 class CompletingModel(ChatModel, Protocol):
     """A model whose stream tells of the call too, and that heeds stop strings, a longest answer and tools."""
 
-    def start(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> CompletionStream: ...
+    def start(self, request: CompletionRequest) -> CompletionStream: ...
 
 
 class CallMeter(Protocol):

@@ -1,7 +1,8 @@
-"""The limit on requests to models: how many run at once in the whole process, and who goes first at one server.
+"""The limit on requests to models: how many run at once, and who goes first at one server.
 
-Side calls never take the last place, so a reply never waits behind them; a waiting reply goes before
-waiting side calls. A server of one's own often works on one request at a time, so a side call to it waits
+Replies have as many places at their endpoint as the setting of their slot says, and never wait behind side calls,
+which share the places of the whole process and leave its last one alone; while a reply waits for a place, no side
+call to the same endpoint begins. A server of one's own often works on one request at a time, so a side call to it waits
 while a reply is asked there, and one that is under way gives its place up when a reply comes. The limit
 belongs to no event loop: it serves loops one after another and side by side, and takes back the places of
 a loop that was closed without giving them up.
@@ -24,6 +25,19 @@ class GaveWayError(Exception):
     """A side call was broken off because a reply is asked at the same server; it may be made again at once."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RequestPlace:
+    """Where a request goes, and how many of its kind may be there at a time."""
+
+    endpoint: str | None = None
+    slot: str = ""
+    at_once: int | None = None
+    """None: it shares the places of the whole process."""
+
+
+ANYWHERE = RequestPlace()
+
+
 @dataclass(eq=False)
 class Reservation:
     """One request, waiting for its place or in it."""
@@ -34,6 +48,7 @@ class Reservation:
     """The server asked, where one request keeps it from working on others; None: it does not matter."""
     gives_way: bool = False
     """Whether it may be broken off for a reply."""
+    place: RequestPlace = ANYWHERE
     admitted: asyncio.Future[None] = field(init=False)
     limit: asyncio.Timeout | None = field(init=False, default=None)
     server_free_at: float | None = field(init=False, default=None)
@@ -41,6 +56,11 @@ class Reservation:
 
     def __post_init__(self) -> None:
         self.admitted = self.loop.create_future()
+
+    @property
+    def has_own_place(self) -> bool:
+        """Whether it is a reply that counts only among those of its slot and endpoint."""
+        return self.main and self.place.at_once is not None
 
     def shares_server(self, other: Reservation) -> bool:
         return other is not self and self.server is not None and self.server == other.server
@@ -96,14 +116,14 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def reserve(
-        self, *, main: bool, server: str | None = None, gives_way: bool = False
+        self, *, main: bool, server: str | None = None, gives_way: bool = False, place: RequestPlace = ANYWHERE
     ) -> AsyncIterator[Reservation]:
-        """Hold one place while the block runs.
+        """Hold one place while the block runs; *place* says among which requests it counts.
 
         *server* names a server that works on few requests at a time: a side call waits while a reply is asked there,
         and one that *gives_way* ends in `GaveWayError` when a reply comes.
         """
-        ticket = await self._enter(main, server, gives_way and not main)
+        ticket = await self._enter(main, server, gives_way and not main, place)
         try:
             if not ticket.gives_way:
                 yield ticket
@@ -132,7 +152,7 @@ class RequestSemaphore:
         return any(other.main and ticket.shares_server(other) for other in earlier)
 
     async def acquire(self) -> bool:
-        await self._enter(True, None, False)
+        await self._enter(True, None, False, ANYWHERE)
         return True
 
     def release(self) -> None:
@@ -151,8 +171,8 @@ class RequestSemaphore:
     ) -> None:
         self.release()
 
-    async def _enter(self, main: bool, server: str | None, gives_way: bool) -> Reservation:
-        ticket = Reservation(main, asyncio.get_running_loop(), server, gives_way)
+    async def _enter(self, main: bool, server: str | None, gives_way: bool, place: RequestPlace) -> Reservation:
+        ticket = Reservation(main, asyncio.get_running_loop(), server, gives_way, place)
         with self._lock:
             self._waiting.append(ticket)
             if main:
@@ -184,20 +204,33 @@ class RequestSemaphore:
                     other.loop.call_soon_threadsafe(what, other)
 
     def _must_wait_for_reply(self, ticket: Reservation) -> bool:
-        """Whether a side call waits because a reply is asked at its server. The lock is held."""
-        return not ticket.main and any(
-            other.main and ticket.shares_server(other) for other in (*self._inside, *self._waiting)
+        """Whether a side call waits because a reply is asked at its server, or waits there. The lock is held."""
+        if ticket.main:
+            return False
+        endpoint = ticket.place.endpoint
+        return any(other.main and ticket.shares_server(other) for other in (*self._inside, *self._waiting)) or any(
+            other.main and endpoint is not None and other.place.endpoint == endpoint for other in self._waiting
         )
+
+    def _is_full_for(self, ticket: Reservation) -> bool:
+        """Whether there is no place for *ticket* now. The lock is held."""
+        place, most = ticket.place, ticket.place.at_once
+        alike = [
+            each for each in self._inside if (each.place.endpoint, each.place.slot) == (place.endpoint, place.slot)
+        ]
+        if most is not None and len(alike) >= most:
+            return True
+        if ticket.has_own_place:
+            return False
+        sharing = sum(not each.has_own_place for each in self._inside)
+        return sharing >= (self._limit if ticket.main else max(1, self._limit - 1))
 
     def _admit_waiting(self) -> None:
         """Let in whoever may come, main replies first. The lock is held."""
         self._inside = [ticket for ticket in self._inside if not ticket.loop.is_closed()]
         self._waiting = deque(ticket for ticket in self._waiting if not ticket.loop.is_closed())
         for ticket in sorted(self._waiting, key=lambda waiting: not waiting.main):
-            places = self._limit if ticket.main else max(1, self._limit - 1)
-            if len(self._inside) >= places:
-                break
-            if self._must_wait_for_reply(ticket):
+            if self._is_full_for(ticket) or self._must_wait_for_reply(ticket):
                 continue
             self._waiting.remove(ticket)
             try:

@@ -183,7 +183,7 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ModelSetupError(
             f"Nobody listens at {where}: is the server running? Start it, or choose another with `familiar connect`.",
-            waiting_for=f"waiting for {_host_of(where)}: nobody listens there yet…",
+            waiting_for=f"waiting for {_host_of(where)}: nothing answers there yet…",
         )
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return ModelSetupError(

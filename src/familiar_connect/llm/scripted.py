@@ -11,12 +11,12 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolCall, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, CompletionRequest, Message, ToolCall, Usage
 from familiar_connect.support.tokens import estimate_tokens
 
 
@@ -78,40 +78,27 @@ class ScriptedModel(LLMClient):
         """Make the next streamed answer wait after so many pieces (0: before the first)."""
         return self._pauses.setdefault(pieces, Pause())
 
-    async def complete(
-        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
-    ) -> Completion:
+    async def complete(self, request: CompletionRequest) -> Completion:
         completion = self._new_completion()
         began = time.monotonic()
         try:
-            self.limits.append((tuple(stop), max_tokens))
-            self._note(completion, messages, self._next(messages), stop)
+            self.limits.append((tuple(request.stop), request.max_tokens))
+            self._note(completion, request, self._next(request.messages))
         finally:
             self._end(completion, began)
         return completion
 
-    def start(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> CompletionStream:
+    def start(self, request: CompletionRequest) -> CompletionStream:
         completion = self._new_completion()
-        self.offered.append(tuple(tool.name for tool in tools) if may_call else ())
-        return PieceStream(completion, self._say(completion, list(messages), stop, max_tokens))
+        self.offered.append(tuple(tool.name for tool in request.tools) if request.may_call else ())
+        return PieceStream(completion, self._say(completion, replace(request, messages=list(request.messages))))
 
-    async def _say(
-        self, completion: Completion, messages: list[Message], stop: Sequence[str], max_tokens: int | None
-    ) -> AsyncGenerator[str, None]:
+    async def _say(self, completion: Completion, request: CompletionRequest) -> AsyncGenerator[str, None]:
         began = time.monotonic()
         try:
-            self.limits.append((tuple(stop), max_tokens))
-            said = self._next(messages)
-            text = _up_to(_text_of(said), stop)
+            self.limits.append((tuple(request.stop), request.max_tokens))
+            said = self._next(request.messages)
+            text = _up_to(_text_of(said), request.stop)
             pauses, self._pauses = self._pauses, {}
             await self._stand(pauses.get(0))
             for count, piece in enumerate(self._pieces(text), start=1):
@@ -120,7 +107,7 @@ class ScriptedModel(LLMClient):
                 completion.text += piece
                 yield piece
                 await self._stand(pauses.get(count))
-            self._note(completion, messages, said, stop)
+            self._note(completion, request, said)
         finally:
             self._end(completion, began)
 
@@ -141,14 +128,12 @@ class ScriptedModel(LLMClient):
             raise answer
         return answer if isinstance(answer, str | ToolCallReply) else answer(list(messages))
 
-    def _note(
-        self, completion: Completion, messages: Sequence[Message], said: ScriptedReply, stop: Sequence[str]
-    ) -> None:
-        completion.text = _up_to(_text_of(said), stop)
+    def _note(self, completion: Completion, request: CompletionRequest, said: ScriptedReply) -> None:
+        completion.text = _up_to(_text_of(said), request.stop)
         completion.tool_calls = _calls_of(said, len(self.calls))
         completion.finish_reason = "tool_calls" if completion.tool_calls else "stop"
         completion.usage = Usage(
-            prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
+            prompt_tokens=sum(estimate_tokens(message.content) for message in request.messages),
             completion_tokens=estimate_tokens(completion.text),
         )
 

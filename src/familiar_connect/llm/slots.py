@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.config.llm import (
     EMBEDDED_MODEL,
+    MAIN_SLOT,
     OPENROUTER_BASE_URL,
     OPENROUTER_KEY_VARIABLE,
+    REPLIES_AT_ONCE,
     SLOT_TEMPERATURES,
     LLMSlotConfig,
     is_embedded_model,
     split_extension_model,
 )
-from familiar_connect.config.llm import MAIN_SLOT as MAIN_SLOT
 from familiar_connect.config.secrets import home_from_environment, read_secret
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.llm.call_clock import CallLimits
 from familiar_connect.llm.embedded.client import MAX_RETRIES as EMBEDDED_RETRIES
 from familiar_connect.llm.embedded.client import EmbeddedModel
-from familiar_connect.llm.embedded.servers import EmbeddedServers
+from familiar_connect.llm.embedded.server import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for, local_file_capabilities
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
@@ -84,7 +85,9 @@ class _ClientMaker:
         self._rng = rng
 
     def client_for(self, slot: str, config: LLMSlotConfig) -> LLMClient:
-        fallbacks = tuple(self._client(slot, config, model, ()) for model in config.fallbacks)
+        # What the settings say of sight and tools they say of the slot's own model; another one may lack both.
+        unsaid = replace(config, vision=None, tools=None)
+        fallbacks = tuple(self._client(slot, unsaid, model, ()) for model in config.fallbacks)
         return self._client(slot, config, config.model, fallbacks)
 
     def _client(self, slot: str, config: LLMSlotConfig, model: str, fallbacks: tuple[LLMClient, ...]) -> LLMClient:
@@ -95,6 +98,8 @@ class _ClientMaker:
             timeout_s=config.timeout_s,
             reply_timeout_s=config.reply_timeout_s,
             sampling=sampling_of(config),
+            slot=slot,
+            at_once=config.at_once or (REPLIES_AT_ONCE if is_main else None),
         )
         if model == EMBEDDED_MODEL:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
@@ -117,7 +122,8 @@ class _ClientMaker:
                 temperature=config.temperature,
                 limits=limits,
                 capabilities=replace(
-                    local_file_capabilities(slot, local.plan.window, config), first_token_s=limits.first_token_s
+                    local_file_capabilities(slot, local.plan.window, local.file.file_bytes, config),
+                    first_token_s=limits.first_token_s,
                 ),
                 fallbacks=fallbacks,
                 is_main=is_main,

@@ -1,18 +1,22 @@
 """open_stream: the reply of any model as a stream of pieces, also of one that can only answer whole.
 
 A model may offer `start` (pieces and facts), `stream` (pieces) or only `chat` (the whole text): the first of them
-that its class has is asked.
+that its class has is asked. `chat` gives back words; what they cost is in the completions behind them, of every try and
+every fallback, which `collect_completions` keeps.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeGuard
 
 from familiar_connect.llm.protocols import ChatModel, CompletingModel, CompletionStream, SideModel
-from familiar_connect.llm.types import Completion, Message, Sampling, ToolSpec
+from familiar_connect.llm.types import Completion, CompletionRequest, Message
+
+_reports: ContextVar[list[Completion] | None] = ContextVar("completion_reports", default=None)
 
 
 class PieceStream:
@@ -39,25 +43,13 @@ async def pieces_of(stream: CompletionStream) -> AsyncGenerator[str, None]:
         await stream.aclose()
 
 
-def open_stream(
-    model: ChatModel,
-    messages: Sequence[Message],
-    *,
-    stop: Sequence[str] = (),
-    max_tokens: int | None = None,
-    tools: Sequence[ToolSpec] = (),
-    may_call: bool = True,
-    sampling: Sampling | None = None,
-) -> CompletionStream:
-    """Start a reply of *model*. All but *messages* reaches the models that can heed it, where there is any of it."""
+def open_stream(model: ChatModel, request: CompletionRequest) -> CompletionStream:
+    """Start a reply of *model*. All of *request* but its messages reaches only the models that can heed it."""
     if _can_start(model):
-        begin = model.start if sampling is None else partial(model.start, sampling=sampling)
-        if not tools:
-            return begin(messages, stop=stop, max_tokens=max_tokens)
-        return begin(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+        return model.start(request)
     if _defines(model, "stream"):
-        return stream_with_timing(model, lambda: model.stream(messages))
-    return stream_from_chat(model, messages)
+        return stream_with_timing(model, lambda: model.stream(request.messages))
+    return stream_from_chat(model, request.messages)
 
 
 def _can_start(model: ChatModel) -> TypeGuard[CompletingModel]:
@@ -84,10 +76,10 @@ def stream_with_timing(model: object, begin: Callable[[], AsyncIterator[str]]) -
     """A stream over plain pieces, with the text and the times noted beside them."""
     named = getattr(model, "model", None)
     completion = Completion(model=named if isinstance(named, str) else type(model).__name__)
-    return PieceStream(completion, _timed(completion, begin))
+    return PieceStream(completion, _time(completion, begin))
 
 
-async def _timed(completion: Completion, begin: Callable[[], AsyncIterator[str]]) -> AsyncGenerator[str, None]:
+async def _time(completion: Completion, begin: Callable[[], AsyncIterator[str]]) -> AsyncGenerator[str, None]:
     began = time.monotonic()
     pieces = begin()
     try:
@@ -103,3 +95,21 @@ async def _timed(completion: Completion, begin: Callable[[], AsyncIterator[str]]
         close = getattr(pieces, "aclose", None)
         if close is not None:
             await close()
+
+
+@contextmanager
+def collect_completions() -> Iterator[list[Completion]]:
+    """A list that is filled with the completion of every call that ends while this is open."""
+    collected: list[Completion] = []
+    token = _reports.set(collected)
+    try:
+        yield collected
+    finally:
+        _reports.reset(token)
+
+
+def report_completion(completion: Completion) -> None:
+    """A call ended, well or not."""
+    collected = _reports.get()
+    if collected is not None:
+        collected.append(completion)

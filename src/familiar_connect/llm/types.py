@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant"]
@@ -141,12 +141,23 @@ class Capabilities:
     """Used when the slot sets none."""
     bare_single_speaker: bool = False
     """So small that names and marks before people's words confuse it: with one other speaker they are left off."""
+    repeats_itself: bool = False
+    """So small that it falls into saying its last replies over again: they are compared."""
+    imitates_itself: bool = False
+    """So small that it goes on as it went: it is not shown its own replies, and what people said before as lines."""
+    quotes_memory: bool = False
+    """So small that it does not find an answer in its prompt: where a rule finds it, it is quoted instead."""
 
 
 def capabilities_of(model: object) -> Capabilities:
     """What *model* says of itself; a bare client says nothing and is trusted with everything."""
     found = getattr(model, "capabilities", None)
     return found if isinstance(found, Capabilities) else Capabilities()
+
+
+def model_name_of(model: object) -> str:
+    """The name that *model* is asked by; a client that has none goes by its class."""
+    return str(getattr(model, "model", type(model).__name__))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +189,24 @@ class Sampling:
         limits = [each for each in (self.max_output_tokens, other.max_output_tokens) if each is not None]
         stop = tuple(dict.fromkeys((*self.stop, *other.stop)))
         return replace(merged, stop=stop, max_output_tokens=min(limits, default=None))
+
+
+@dataclass(frozen=True)
+class CompletionRequest:
+    """One call of a model: what it is shown, and within what bounds it answers."""
+
+    messages: Sequence[Message]
+    _: KW_ONLY
+    stop: Sequence[str] = ()
+    """What ends the answer where the model writes it."""
+    max_tokens: int | None = None
+    """Longest answer of this call; None: as the model's own settings say."""
+    tools: Sequence[ToolSpec] = ()
+    may_call: bool = True
+    """False: the tools are only described, for what was called before; now the model is to speak."""
+    sampling: Sampling | None = None
+    attempt: int = 0
+    """How often an answer to the same was thrown away: each time the words are chosen more daringly."""
 
 
 @dataclass(kw_only=True)

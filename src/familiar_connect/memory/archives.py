@@ -1,15 +1,14 @@
-"""Archive files: where lines go that a memory file has no more room for, and the pages of its months.
+"""Files that stand beside another: its archives, and the pages of its months.
 
 `people/irc-1.archive.md` stands beside `people/irc-1.md`, and `people/irc-1.archive-2.md` follows when the first is
-full; `people/irc-1.month-2026-05.md` looks back at a month. All of them go with the file they stand beside. Search
-reads them like any other file; nothing else puts them into a prompt.
+full; `people/irc-1.month-2026-05.md` looks back at a month. These go with the file they stand beside. Search
+reads them like any other file; nothing else puts them into a prompt. `people/irc-1@dm-irc-1.md` holds what only some
+may hear (`memory.file_audience`, `memory.visibility.MarkedFiles`).
 """
 
 from __future__ import annotations
 
 import re
-
-from familiar_connect.memory.store import MemoryStore
 
 _ARCHIVE = re.compile(r"\.(?:archive(?:-\d{1,6})?|month-\d{4}-\d\d)\.md\Z")
 
@@ -32,11 +31,3 @@ def is_archive(rel_path: str) -> bool:
 def original_path(rel_path: str) -> str:
     """The file that an archive or a month's page belongs to; any other path as it is."""
     return _ARCHIVE.sub(".md", rel_path)
-
-
-def archives_of(store: MemoryStore, rel_path: str) -> list[str]:
-    """The archive files there are for a file, oldest first."""
-    found: list[str] = []
-    while store.exists(path := archive_path(rel_path, len(found) + 1)):
-        found.append(path)
-    return found

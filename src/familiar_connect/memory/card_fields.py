@@ -120,12 +120,12 @@ class CardReader:
             return {}
         if data is None:
             return {}
-        parsed = _parsed(data)
+        parsed = _parse(data)
         self._known = (stamp, parsed)
         return parsed
 
 
-def _parsed(data: bytes) -> Mapping[str, object]:
+def _parse(data: bytes) -> Mapping[str, object]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:

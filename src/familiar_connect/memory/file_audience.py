@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from familiar_connect.audience import Audience, AudienceKind, Readers, parse_audience
-from familiar_connect.disclosure import STRICT, may_tell
+from familiar_connect.audience import STRICT, Audience, AudienceKind, Readers, may_tell, parse_audience
 
 MARK = "@"
 """Stands in a file's name between the name of the open file and the audience."""

@@ -33,8 +33,8 @@ from familiar_connect.memory.file_audience import (
 )
 from familiar_connect.memory.people import ALIASES_PATH
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
-from familiar_connect.memory.writing.plan import WRITER_SOURCE
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import open_to_read
 
@@ -279,11 +279,11 @@ class PartAudiences:
             except FileNotFoundError:
                 return frozenset()
             whole = data[: data.rfind(b"\n") + 1]
-            self._program_files = (read_to + len(whole), found | _written_by_program(whole))
-            return self._program_files[1] | _written_by_program(data[len(whole) :])
+            self._program_files = (read_to + len(whole), found | _hash_program_lines(whole))
+            return self._program_files[1] | _hash_program_lines(data[len(whole) :])
 
 
-def _written_by_program(data: bytes) -> frozenset[bytes]:
+def _hash_program_lines(data: bytes) -> frozenset[bytes]:
     lines = (raw for raw in data.split(b"\n") if any(mark in raw for mark in _WRITES))
     return frozenset(
         key

@@ -22,8 +22,8 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.archives import archive_path, is_archive, month_path, original_path
 from familiar_connect.memory.file_audience import CLOSE_KINDS, MARK, is_marked, open_path, read_audience
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.writing.markdown_sections import bullets_under
-from familiar_connect.memory.writing.plan import WRITER_SOURCE
 from familiar_connect.support.text import one_line
 
 PEOPLE = "people"
@@ -71,26 +71,7 @@ ALSO_NAMES = frozenset({"an", "che", "di", "ella", "elle", "long", "may", "per",
 _DECORATION = "*_`~\"'“”‘’«»()[]<>.,:;!? \t"
 _EXPLANATION = re.compile(r"\s+(?:\(.*|[—–-]\s.*)$")
 
-_IS_A_TIME_BEFORE = re.compile(
-    r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
-)
-_IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
-_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
-_SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
-
 _log = logging.getLogger(__name__)
-
-
-def is_meant_as_name(word: str, text: str) -> bool:
-    """Whether *word*, such as "will" or "may", is somebody's name in *text*: by its capital, and no month."""
-    for match in re.finditer(rf"(?<!\w){re.escape(word.capitalize())}(?!\w)", text):
-        if _POSSESSIVE.match(text, match.end()):
-            return True
-        before = text[max(0, match.start() - 40) : match.start()]
-        is_time = _IS_A_TIME_BEFORE.search(before) or _IS_A_TIME_AFTER.match(text, match.end())
-        if not is_time and not _SENTENCE_START.search(before):
-            return True
-    return False
 
 
 def people_path(slug: str) -> str:
@@ -174,7 +155,7 @@ def rebuild_aliases(
         _claim(claims, author.all_known_names, author.slug)
     for slug, names in _on_file(store).items():
         _claim(claims, names, slug)
-    index = _ordered(claims, [author.slug for author in roster], read_aliases(store))
+    index = _order(claims, [author.slug for author in roster], read_aliases(store))
     shown = {name: slugs[0] if len(slugs) == 1 else slugs for name, slugs in sorted(index.items())}
     text = json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
     if not index:
@@ -221,7 +202,7 @@ def _claim(claims: dict[str, list[str]], names: Iterable[str], slug: str) -> Non
             claims[key].append(slug)
 
 
-def _ordered(
+def _order(
     claims: Mapping[str, list[str]], active: Sequence[str], before: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
     """Whoever was active now first, then in the order known before, then as found."""

@@ -74,13 +74,13 @@ class PinnedFiles:
                 self._read(path)
 
     def _read(self, path: str) -> None:
-        stamp, text = self._store.stamp(path), self._pinned_text(path)
+        stamp, text = self._store.stamp(path), self._read_pinned_text(path)
         if text is None:
             self._pinned.pop(path, None)
         else:
             self._pinned[path] = stamp, text
 
-    def _pinned_text(self, path: str) -> str | None:
+    def _read_pinned_text(self, path: str) -> str | None:
         try:
             text = self._store.read_if_present(path)
         except MemoryStoreError:

@@ -19,7 +19,7 @@ from familiar_connect.errors import SpendingLimitError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.llm.types import capabilities_of
-from familiar_connect.memory.writer import MemoryWriterResult
+from familiar_connect.memory.writing.plan import MemoryWriterResult
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -300,7 +300,7 @@ class MemoryWriterScheduler:
             self._not_before = 0.0
             if after >= latest:
                 break
-        self.latest_result = _joined(results)
+        self.latest_result = _join(results)
         return self.latest_result
 
     def _pause(self, asked_s: float) -> None:
@@ -331,7 +331,10 @@ class MemoryWriterScheduler:
     async def _waiting(self, most: int, channel_id: int | None = None) -> int:
         """How many turns lie past the watermark, counted up to *most*."""
         return await off_loop(
-            self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most, channel_id=channel_id
+            self.history_store.watermarks.count_unwritten,
+            familiar_id=self.familiar_id,
+            most=most,
+            channel_id=channel_id,
         )
 
     def _latest_id(self) -> int:
@@ -378,7 +381,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
+def _join(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
     """Several passes told as one; a single one as it is. One that was put aside is not hidden by the next."""
     if len(results) <= 1:
         return results[0] if results else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from familiar_connect.chat.annotate.mentions import emoji_names
+from familiar_connect.chat.annotate.context import emoji_names
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.history.store import HistoryStore
@@ -126,7 +126,7 @@ class ShortTermNotes:
                 )
                 key = (turn.familiar_id, turn.persona, turn.channel_id, owner)
                 self._turns_since.put(
-                    key, self._known_turns_since(key, before=len(_lines_of(old[7])) if old else 0) + 1
+                    key, self._count_known_turns_since(key, before=len(_lines_of(old[7])) if old else 0) + 1
                 )
             self._sweep(turn.familiar_id)
         return True
@@ -171,7 +171,7 @@ class ShortTermNotes:
         """The note of this conversation: the server's, or in a direct message the person's."""
         owner = _owner_here(author, guild_id)
         row = self._row(familiar_id, persona, channel_id, owner)
-        return self._shown(row) if row is not None else None
+        return self._show(row) if row is not None else None
 
     def turns_since_summary(
         self, *, familiar_id: str, persona: str, channel_id: int, guild_id: int | None, author: Author
@@ -183,20 +183,22 @@ class ShortTermNotes:
         owner = _owner_here(author, guild_id)
         row = self._row(familiar_id, persona, channel_id, owner)
         before = len(_lines_of(row[7])) if row is not None else 0
-        return self._known_turns_since((familiar_id, persona, channel_id, owner), before=before)
+        return self._count_known_turns_since((familiar_id, persona, channel_id, owner), before=before)
 
-    def _known_turns_since(self, key: tuple[str, str, int, str], *, before: int) -> int:
+    def _count_known_turns_since(self, key: tuple[str, str, int, str], *, before: int) -> int:
         known = self._turns_since.get(key)
         return before // LINES_OF_A_TURN if known is None else known
 
     def server_notes(self, *, familiar_id: str, persona: str, guild_id: int) -> list[ShortTermNote]:
         """What everybody on a server may know of its channels, newest first."""
-        return self._owned(familiar_id, persona, f"{_SHARED}{guild_id}")
+        return self._list_owned(familiar_id, persona, f"{_SHARED}{guild_id}")
 
     def person_notes(self, *, familiar_id: str, persona: str, author: Author) -> list[ShortTermNote]:
         """What *author* took part in, anywhere, newest first."""
         return (
-            [] if self._privacy.is_full(author) else self._owned(familiar_id, persona, f"{_OWN}{author.canonical_key}")
+            []
+            if self._privacy.is_full(author)
+            else self._list_owned(familiar_id, persona, f"{_OWN}{author.canonical_key}")
         )
 
     # Rows
@@ -237,16 +239,16 @@ class ShortTermNotes:
             return None
         return rows[0] if rows else None
 
-    def _owned(self, familiar_id: str, persona: str, owner: str) -> list[ShortTermNote]:
+    def _list_owned(self, familiar_id: str, persona: str, owner: str) -> list[ShortTermNote]:
         rows = self._database.read(
             f"SELECT {_COLUMNS} FROM short_term_notes WHERE familiar_id = ? AND persona = ? AND owner = ?"
             " ORDER BY updated_at DESC, channel_id",
             storable_all((familiar_id, persona, owner)),
         )
-        notes = [self._shown(row) for row in rows if not self._is_old(row)]
+        notes = [self._show(row) for row in rows if not self._is_old(row)]
         return [note for note in notes if note is not None]
 
-    def _shown(self, row: Row) -> ShortTermNote | None:
+    def _show(self, row: Row) -> ShortTermNote | None:
         """*row* without anybody who is not to be heard; None when nothing is left."""
         lines = tuple(line for line in _lines_of(row[7]) if not self._is_hidden(line.person))
         silenced = any(map(self._is_hidden, _people_of(row[8])))
@@ -338,16 +340,16 @@ def _line_text(text: str) -> str:
 def _lines_of(stored: object) -> list[NoteLine]:
     return [
         NoteLine(speaker=str(row[0]), text=str(row[1]), person=str(row[2]))
-        for row in _loaded(stored)
+        for row in _load(stored)
         if isinstance(row, list) and len(row) == 3
     ]
 
 
 def _people_of(stored: object) -> list[str]:
-    return [str(person) for person in _loaded(stored)]
+    return [str(person) for person in _load(stored)]
 
 
-def _loaded(stored: Any) -> Iterable[Any]:
+def _load(stored: Any) -> Iterable[Any]:
     """A JSON list from a row; what another program spoilt counts as empty."""
     try:
         found = json.loads(stored)

@@ -20,6 +20,8 @@ DOCUMENTS_FOLDER = "documents/"
 Operation = Literal["write", "append", "delete"]
 OWNER = "owner"
 """Source of a change the store did not make: somebody edited the file by hand."""
+WRITER_SOURCE = "memory_writer"
+"""Source of what the memory writer wrote."""
 OWNER_IN_REVIEW = "owner in review"
 """Source of a proposal that the owner changed before approving it."""
 

@@ -14,7 +14,7 @@ from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.index.protocols import RecallScope
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.support.names import to_slug
+from familiar_connect.support.text import to_slug
 
 SERVERS = "servers"
 """The folder of what is known of servers and direct messages; each file is told in its own place only."""

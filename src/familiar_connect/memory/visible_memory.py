@@ -12,12 +12,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Literal, Protocol
 
-from familiar_connect.audience import OWNER, Audience, Readers
-from familiar_connect.disclosure import DisclosurePolicy, may_tell_all
+from familiar_connect.audience import OWNER, Audience, DisclosurePolicy, Readers, may_tell_all
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.memory.archives import is_archive
-from familiar_connect.memory.file_audience import MARK
+from familiar_connect.memory.file_audience import MARK, is_marked
 from familiar_connect.memory.index.protocols import RecallScope, RetrievedChunk
 from familiar_connect.memory.part_audiences import MayTell, PartAudiences, VisibleText
 from familiar_connect.memory.store import MemoryStore
@@ -46,7 +45,7 @@ class VisibleMemory:
         self._store = parts.store
         self._may_tell: MayTell = cache(may_tell)
         self._decided: dict[str, VisibleText] = {}
-        self._marked: dict[str, list[str]] = {}
+        self._marked = MarkedFiles(self._store)
 
     @classmethod
     def of(cls, memory: PartAudiences | MemoryStore, place: AskingPlace) -> VisibleMemory:
@@ -66,7 +65,9 @@ class VisibleMemory:
                 self._decided[rel_path] = self._parts.visible(rel_path, self._may_tell)
             except (MemoryStoreEncodingError, MemoryStoreSizeLimitError) as error:
                 facts = {"path": rel_path, "error": type(error).__name__}
-                logger.warning("a memory file is not as it should be", extra=facts)
+                # a search says itself that it read a large file to its cap
+                level = logging.DEBUG if isinstance(error, MemoryStoreSizeLimitError) else logging.WARNING
+                logger.log(level, "a memory file is not as it should be", extra=facts)
                 self._decided[rel_path] = self._salvage(rel_path)
             except MemoryStoreError:
                 self._decided[rel_path] = _NOTHING
@@ -105,22 +106,7 @@ class VisibleMemory:
 
     def files_of(self, base: str) -> list[str]:
         """The open file *base* and those of smaller circles beside it, as far as anything may be told; no archives."""
-        return [path for path in (base, *self._beside(base)) if self.exists(path)]
-
-    def _beside(self, base: str) -> list[str]:
-        """The marked files of *base*; the folder is looked through once, unless it holds too many of them."""
-        stem = base.removesuffix(".md")
-        folder = base.rpartition("/")[0]
-        try:
-            if folder not in self._marked:
-                self._marked[folder] = self._store.glob(f"{folder}/*{MARK}*.md".lstrip("/"))
-            found = self._marked[folder]
-            if len(found) >= self._store.limits.max_results_per_op:
-                escaped = "".join(f"[{char}]" if char in "[*?" else char for char in stem)
-                found = self._store.glob(f"{escaped}{MARK}*.md")
-        except MemoryStoreError:
-            return []
-        return [path for path in found if path.startswith(f"{stem}{MARK}") and not is_archive(path)]
+        return [path for path in (base, *self._marked.beside(base)) if self.exists(path)]
 
     def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> GrepHits:
         """As the store searches, in nothing but what may be told."""
@@ -184,3 +170,31 @@ def owner_scope(
 
 def _is_hidden(rel_path: str) -> bool:
     return any(name.startswith(".") for name in rel_path.split("/")[:-1])
+
+
+class MarkedFiles:
+    """What lies in *store* now, for as long as one look at it lasts: a turn, or a batch of the writer's."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._by_stem: dict[str, dict[str, list[str]]] = {}
+        """Folder → path without its mark → the marked files."""
+
+    def beside(self, base: str) -> list[str]:
+        """The marked files of the open file *base*, in path order; no archives."""
+        folder = base.rpartition("/")[0]
+        if folder not in self._by_stem:
+            self._by_stem[folder] = self._look_through(folder)
+        return self._by_stem[folder].get(base.removesuffix(".md"), [])
+
+    def _look_through(self, folder: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        try:
+            paths = self._store.list_files(folder)
+        except MemoryStoreError:  # a folder that cannot be read, or is not there, holds nothing
+            return found
+        for path in paths:
+            if is_marked(path) and not is_archive(path):
+                stem = path[: path.index(MARK, len(folder))]
+                found.setdefault(stem, []).append(path)
+        return found

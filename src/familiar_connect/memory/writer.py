@@ -15,7 +15,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -49,9 +49,9 @@ from familiar_connect.memory.writing.journal import (
 )
 from familiar_connect.memory.writing.look_back import LookBack
 from familiar_connect.memory.writing.look_up import ask_with_look_up, can_look_up
-from familiar_connect.memory.writing.plan import Plan, Proposals, RefusedEdit, question_plan
+from familiar_connect.memory.writing.plan import MemoryWriterResult as MemoryWriterResult
+from familiar_connect.memory.writing.plan import Plan, Proposals, WriterRun, question_plan
 from familiar_connect.memory.writing.plan_edits import (
-    WriterRun,
     find_people_left_out,
     interpret_reply,
     plan_floor,
@@ -88,26 +88,6 @@ class WriterOptions:
     """Told the name of each step once it is done."""
     withdrawal: TurnWithdrawal | None = None
     """Takes what was taken back out of everything made of it; None: out of memory alone."""
-
-
-@dataclass
-class MemoryWriterResult:
-    """What one pass did; all defaults when there was nothing to do."""
-
-    session_file: str | None = None
-    people_files: list[str] = field(default_factory=list)
-    topic_files: list[str] = field(default_factory=list)
-    turns_summarized: int = 0
-    watermark_id: int = 0
-    run_id: str | None = None
-    refused: list[RefusedEdit] = field(default_factory=list)
-    state: str = "nothing"
-    """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed`, `quarantined` or `outdated`
-    (something of it was taken back meanwhile)."""
-    questions: list[str] = field(default_factory=list)
-    """Proposals about lines of the owner's, which a pass never changes by itself."""
-    retry_after_s: float = 0.0
-    """After an answer that could not be understood: how long to wait before the next attempt."""
 
 
 class MemoryWriter:
@@ -241,7 +221,9 @@ class MemoryWriter:
     async def _pass(self) -> MemoryWriterResult:
         await off_loop(self._withdraw)
         turns = await off_loop(
-            self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._fitting_bounds().turns
+            self.history_store.watermarks.next_unwritten,
+            familiar_id=self.familiar_id,
+            limit=self._fitting_bounds().turns,
         )
         batch = await off_loop(self._cut, turns)
         self._step("turns read")
@@ -403,7 +385,7 @@ class MemoryWriter:
         reached = mark.last_written_id if mark is not None else 0
         if entry.plan.audience:
             audience = parse_audience(entry.plan.audience)
-            own = self.history_store.get_audience_watermark(familiar_id=self.familiar_id, audience=audience)
+            own = self.history_store.watermarks.get_for(familiar_id=self.familiar_id, audience=audience)
             reached = max(reached, own)
         return not entry.again and reached >= last
 
@@ -434,7 +416,7 @@ class MemoryWriter:
         """Move the watermark on, never back: that of *audience*, or of all in a plan that mixed them."""
         to = turn_range[1]
         if audience is not None:
-            self.history_store.put_audience_watermark(
+            self.history_store.watermarks.put_for(
                 familiar_id=self.familiar_id, audience=audience, turn_range=turn_range
             )
             return

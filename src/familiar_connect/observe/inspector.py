@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.replay_files import RecordSummary
 from familiar_connect.observe.report import seconds
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import (
+from familiar_connect.observe.trace import (
+    TurnTrace,
     count_or_zero,
     finite_number,
     only_mappings,
@@ -44,6 +44,7 @@ MODEL_FACTS = (
     "attempts",
     "cost",
 )
+MAX_FAILURES, MAX_FAILURE_CHARS = 5, 300
 PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by", "prefix_ended_at")
 BLOCKS = TableStyle(left=(0, 1, 2, 3, 4, 6), name=2, indent=0)
 STAGES = TableStyle(left=(0, 3), indent=0)
@@ -159,6 +160,7 @@ def cut_reason(note: Mapping[str, object]) -> str:
     return {
         "layer": f"layer {note.get('layer')} is full",
         "no budget": f"layer {note.get('layer')} has a budget of 0 here",
+        "own replies": "so small a model is not shown what it said itself",
         "total": "the prompt's budget is full",
         "window": "the model's window is full",
     }.get(str(full), f"{full} is full")
@@ -340,9 +342,9 @@ def model_facts_line(trace: TurnTrace) -> str:
     if has_own_count(trace):
         words.append(f"tokens by the model's own count: {', '.join(counts)}")
     elif facts:
-        words.append("it told no count of tokens")
+        words.append("no token count reported")
     if (ended_by := trace.fact("ended_by")) is not None:
-        words.append(f"ended here, because {ended_by}")
+        words.append(f"stopped: {ended_by}")
     elif facts.get("model") and not facts.get("finish_reason"):
         words.append("stopped before its end")
     if facts.get("finish_reason"):
@@ -351,7 +353,14 @@ def model_facts_line(trace: TurnTrace) -> str:
         words.append(f"{count_or_zero(facts['attempts'])} attempts")
     if (cost := finite_number(facts.get("cost"))) is not None:
         words.append(f"cost {cost:.4g} by the provider's own account")
-    return " · ".join(words)
+    return " · ".join([*words, *_failed_attempts(trace)])
+
+
+def _failed_attempts(trace: TurnTrace) -> list[str]:
+    """Which models failed or wrote a reply that was thrown away, before the one that counts."""
+    failures = trace.fact("failures")
+    told = failures[:MAX_FAILURES] if isinstance(failures, list) else []
+    return [f"before that {one_line(': '.join(map(str, each)))[:MAX_FAILURE_CHARS]}" for each in told if each]
 
 
 def _prefix(trace: TurnTrace) -> str:

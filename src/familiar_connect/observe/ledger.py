@@ -22,8 +22,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from familiar_connect.observe.compact_facts import pack_facts, unpack_facts
-from familiar_connect.observe.trace import StageSpan, TurnTrace
+from familiar_connect.observe.trace import StageSpan, TurnTrace, pack_facts, unpack_facts
 from familiar_connect.support.no_follow import make_folder
 from familiar_connect.support.sqlite import clean_schema, connect_unlinked, schema_made_by
 from familiar_connect.support.sqlite_schema import ExpectedSchema
@@ -74,6 +73,16 @@ CREATE TABLE IF NOT EXISTS spending (
     money REAL NOT NULL,
     PRIMARY KEY (familiar_id, day, person)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS place_spending (
+    familiar_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    place TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    money REAL NOT NULL,
+    PRIMARY KEY (familiar_id, day, place)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS refusals (
     familiar_id TEXT NOT NULL,
     day TEXT NOT NULL,
@@ -83,6 +92,13 @@ CREATE TABLE IF NOT EXISTS refusals (
     told INTEGER NOT NULL,
     last_at TEXT NOT NULL,
     PRIMARY KEY (familiar_id, day, person, reason)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS replies (
+    familiar_id TEXT NOT NULL,
+    minute INTEGER NOT NULL,
+    whose TEXT NOT NULL,
+    replies INTEGER NOT NULL,
+    PRIMARY KEY (familiar_id, minute, whose)
 ) WITHOUT ROWID;
 """
 _TRACE_COLUMNS = "id, trace_id, familiar_id, channel_id, guild_id, modality, timestamp, total_duration_s, tags"
@@ -143,7 +159,7 @@ class SQLiteCollector:
             self._since_flush = 0
             if not self._buffer:
                 return
-            written = self._guarded(self._write, False)
+            written = self._guard(self._write, False)
             if written:
                 self._buffer.clear()
 
@@ -245,7 +261,7 @@ class SQLiteCollector:
                 return len(doomed)
 
         with self._lock:
-            return self._guarded(empty, 0) if self._path.exists() else 0
+            return self._guard(empty, 0) if self._path.exists() else 0
 
     def problem(self) -> str | None:
         """What keeps the database from being read, if anything does."""
@@ -287,7 +303,7 @@ class SQLiteCollector:
                 return query(db)
 
         with self._lock:
-            return self._guarded(read, otherwise) if self._path.exists() else otherwise
+            return self._guard(read, otherwise) if self._path.exists() else otherwise
 
     def _write(self) -> bool:
         make_folder(self._path.parent)
@@ -315,21 +331,21 @@ class SQLiteCollector:
 
     @contextmanager
     def _open_to_read(self) -> Iterator[sqlite3.Connection]:
-        with closing(self._connected_to_read()) as db:
+        with closing(self._connect_to_read()) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             yield db
 
-    def _connected_to_read(self) -> sqlite3.Connection:
+    def _connect_to_read(self) -> sqlite3.Connection:
         """As for writing, so that an older file is brought up to date; else, where that is forbidden, as it is."""
         try:
-            return self._connected("mode=rwc", prepare_ledger)
+            return self._connect("mode=rwc", prepare_ledger)
         except sqlite3.OperationalError as refused:
             for access in _READ_ONLY:
                 with suppress(sqlite3.OperationalError):
-                    return self._connected(access, lambda db: db.execute("SELECT 1 FROM traces LIMIT 1"))
+                    return self._connect(access, lambda db: db.execute("SELECT 1 FROM traces LIMIT 1"))
             raise refused
 
-    def _connected(self, access: str, look: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
+    def _connect(self, access: str, look: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
         db = connect_unlinked(self._path, access, timeout=BUSY_TIMEOUT_S)
         try:
             look(db)
@@ -338,7 +354,7 @@ class SQLiteCollector:
             raise
         return db
 
-    def _guarded(self, action: Callable[[], T], otherwise: T) -> T:
+    def _guard(self, action: Callable[[], T], otherwise: T) -> T:
         """*action*, or *otherwise* and one warning until writing works again."""
         try:
             return action()
@@ -361,13 +377,13 @@ def open_ledger(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @cache
-def _expected() -> ExpectedSchema:
+def _expect_schema() -> ExpectedSchema:
     return schema_made_by([lambda db: db.executescript(_SCHEMA)])
 
 
 def prepare_ledger(db: sqlite3.Connection) -> None:
     """Its tables, and nothing in it that others made to run."""
-    found = clean_schema(db, _expected())
+    found = clean_schema(db, _expect_schema())
     if found:
         logger.warning(
             "the ledger held code that this program did not put there; it was taken out before it could run",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from familiar_connect.identity import Author
-from familiar_connect.support.names import fold_name
 from familiar_connect.support.serialize import TAG
+from familiar_connect.support.text import fold_name
 
 _STRUCTURE = frozenset(
     {
@@ -26,7 +26,7 @@ _ID_FIELDS = ("author_id", "target_id")
 
 def mentions_person(plain: object, author: Author) -> bool:
     """Whether *author* is anywhere in *plain*."""
-    return _found(plain, author, _words_for(author))
+    return _is_found(plain, author, _words_for(author))
 
 
 def _words_for(author: Author) -> re.Pattern[str]:
@@ -44,15 +44,15 @@ def _pattern_of(word: str) -> str:
     return re.escape(word) + (r"(?=:|\Z)" if len(word) == 1 and word.isascii() else "")
 
 
-def _found(plain: object, author: Author, words: re.Pattern[str]) -> bool:
+def _is_found(plain: object, author: Author, words: re.Pattern[str]) -> bool:
     if isinstance(plain, str):
         return bool(words.search(fold_name(plain)))
     if isinstance(plain, list):
-        return any(_found(inner, author, words) for inner in plain)
+        return any(_is_found(inner, author, words) for inner in plain)
     if isinstance(plain, dict):
         told = [inner for key, inner in plain.items() if key not in _STRUCTURE]
         keys = [] if TAG in plain else list(plain)
-        return _is_meant(plain, author) or _found(keys + told, author, words)
+        return _is_meant(plain, author) or _is_found(keys + told, author, words)
     return False
 
 

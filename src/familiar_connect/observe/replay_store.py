@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_KEEP = 2_000
 PRUNE_SLACK = 20
 """A twentieth more than is kept may pile up, so that the folder is not listed after every turn."""
-SWEEP_AFTER = 200
-"""Records pruned between two sweeps for parts nobody names any more."""
+SWEEP_AFTER = 1_000
+"""Records pruned between two sweeps for parts nobody names any more: a sweep reads every record that is kept."""
 GRACE_S = 3_600.0
 """A part this young may belong to a record another process is about to write."""
 REQUEST_PARTS = ("preset", "card", "books")

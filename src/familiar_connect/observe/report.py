@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import finite_number, only_mappings
+from familiar_connect.observe.trace import TurnTrace, finite_number, only_mappings
 from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import text_table
 from familiar_connect.support.word_wrap import ENDLESS

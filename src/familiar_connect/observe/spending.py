@@ -20,6 +20,8 @@ NOBODY = ""
 """Whom calls are counted for that no person asked for, such as the memory writer's."""
 KEEP_DAYS = 400
 """Days kept; older ones go when a new day begins."""
+KEEP_MINUTES = 60
+"""Minutes whose replies are kept one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +65,15 @@ class RefusedMessages:
 
 @dataclass
 class DayRecord:
-    """One day: spending by person, refusals by person and reason."""
+    """One day: spending by person and by place, refusals by person and reason; and the replies of the last hour."""
 
     day: str
     spending: dict[str, Spending] = field(default_factory=dict)
     refusals: dict[tuple[str, str], RefusedMessages] = field(default_factory=dict)
+    places: dict[str, Spending] = field(default_factory=dict)
+    """Of what people took, the part of each `channel:ID`, and of each `server:ID` that has limits of its own."""
+    replies: dict[tuple[str, int], int] = field(default_factory=dict)
+    """By the person or place that has a limit an hour, and the minute since 1970; they may be of the day before."""
 
     @property
     def total(self) -> Spending:
@@ -82,18 +88,28 @@ class DayRecord:
     def add_spending(self, person: str, spent: Spending) -> None:
         self.spending[person] = self.spending.get(person, Spending()) + spent
 
+    def add_place(self, place: str, spent: Spending) -> None:
+        self.places[place] = self.places.get(place, Spending()) + spent
+
     def add_refusal(self, person: str, reason: str, refused: RefusedMessages) -> None:
         self.refusals[person, reason] = self.refusals.get((person, reason), RefusedMessages()) + refused
+
+    def add_replies(self, whose: str, minute: int, number: int) -> None:
+        self.replies[whose, minute] = self.replies.get((whose, minute), 0) + number
 
     def add_day(self, other: DayRecord) -> None:
         for person, spent in other.spending.items():
             self.add_spending(person, spent)
+        for place, spent in other.places.items():
+            self.add_place(place, spent)
         for (person, reason), refused in other.refusals.items():
             self.add_refusal(person, reason, refused)
+        for (whose, minute), number in other.replies.items():
+            self.add_replies(whose, minute, number)
 
     @property
     def is_empty(self) -> bool:
-        return not self.spending and not self.refusals
+        return not (self.spending or self.refusals or self.places or self.replies)
 
 
 class SpendingStore:
@@ -183,20 +199,30 @@ class SpendingStore:
         ).fetchall()
         for table in ("spending", "refusals"):
             db.execute(f"DELETE FROM {table} WHERE familiar_id = ? AND person = ?", (self._familiar_id, person))
+        db.execute("DELETE FROM replies WHERE familiar_id = ? AND whose = ?", (self._familiar_id, person))
         for day, calls, read, written, money in rows:
             spent = Spending(calls=calls, prompt_tokens=read, completion_tokens=written, money=money)
             self._write(db, DayRecord(day, {NOBODY: spent}))
 
     def _write(self, db: sqlite3.Connection, record: DayRecord) -> None:
-        db.executemany(
-            "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
-            " completion_tokens = completion_tokens + excluded.completion_tokens, money = money + excluded.money",
-            [
-                (self._familiar_id, record.day, person, one.calls, one.prompt_tokens, one.completion_tokens, one.money)
-                for person, one in record.spending.items()
-            ],
-        )
+        for table, amounts in (("spending", record.spending), ("place_spending", record.places)):
+            db.executemany(
+                f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+                " calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
+                " completion_tokens = completion_tokens + excluded.completion_tokens, money = money + excluded.money",
+                [
+                    (
+                        self._familiar_id,
+                        record.day,
+                        whose,
+                        one.calls,
+                        one.prompt_tokens,
+                        one.completion_tokens,
+                        one.money,
+                    )
+                    for whose, one in amounts.items()
+                ],
+            )
         db.executemany(
             "INSERT INTO refusals VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
             " messages = messages + excluded.messages, told = max(told, excluded.told),"
@@ -206,28 +232,51 @@ class SpendingStore:
                 for (person, reason), one in record.refusals.items()
             ],
         )
-        for table in ("spending", "refusals"):
+        self._write_replies(db, record)
+        for table in ("spending", "place_spending", "refusals"):
             db.execute(
                 f"DELETE FROM {table} WHERE familiar_id = ? AND day < date(?, ?)",
                 (self._familiar_id, record.day, f"-{KEEP_DAYS} days"),
             )
 
+    def _write_replies(self, db: sqlite3.Connection, record: DayRecord) -> None:
+        """The replies of *record*; what is more than an hour from the newest, in either direction, goes."""
+        if not record.replies:
+            return
+        db.executemany(
+            "INSERT INTO replies VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET replies = replies + excluded.replies",
+            [(self._familiar_id, minute, whose, number) for (whose, minute), number in record.replies.items()],
+        )
+        newest = max(minute for _, minute in record.replies)
+        db.execute(
+            "DELETE FROM replies WHERE familiar_id = ? AND minute NOT BETWEEN ? AND ?",
+            (self._familiar_id, newest - KEEP_MINUTES, newest + KEEP_MINUTES),
+        )
+
     def _read_into(self, db: sqlite3.Connection, record: DayRecord) -> None:
         where: Sequence[str] = (self._familiar_id, record.day)
-        for person, calls, read, written, money in db.execute(
-            "SELECT person, calls, prompt_tokens, completion_tokens, money FROM spending"
-            " WHERE familiar_id = ? AND day = ?",
-            where,
+        for table, column, amounts in (
+            ("spending", "person", record.spending),
+            ("place_spending", "place", record.places),
         ):
-            record.spending[str(person)] = Spending(
-                calls=int(calls), prompt_tokens=int(read), completion_tokens=int(written), money=float(money)
-            )
+            for whose, calls, read, written, money in db.execute(
+                f"SELECT {column}, calls, prompt_tokens, completion_tokens, money FROM {table}"
+                " WHERE familiar_id = ? AND day = ?",
+                where,
+            ):
+                amounts[str(whose)] = Spending(
+                    calls=int(calls), prompt_tokens=int(read), completion_tokens=int(written), money=float(money)
+                )
         for person, reason, messages, told, last_at in db.execute(
             "SELECT person, reason, messages, told, last_at FROM refusals WHERE familiar_id = ? AND day = ?", where
         ):
             record.refusals[str(person), str(reason)] = RefusedMessages(
                 messages=int(messages), is_told=bool(told), last_at=str(last_at)
             )
+        for whose, minute, number in db.execute(
+            "SELECT whose, minute, replies FROM replies WHERE familiar_id = ?", (self._familiar_id,)
+        ):
+            record.add_replies(str(whose), int(minute), int(number))
 
     def _warn(self, failure: Exception) -> None:
         if not self._warned:

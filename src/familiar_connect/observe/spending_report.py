@@ -17,6 +17,7 @@ MAX_PEOPLE = 20
 _WHY = {
     "ignored": "you ignore them (`familiar ignore list`)",
     "replies_per_person_per_minute": "too many at once ([limits] replies_per_person_per_minute)",
+    "replies_per_person_per_hour": "too many in an hour ([limits] replies_per_person_per_hour)",
 }
 
 
@@ -38,6 +39,12 @@ def spending_text(record: DayRecord, limits: LimitsConfig, width: int = ENDLESS)
         text += "\n" + text_table(["person", "calls", "tokens", "money"], shown, width)
         if len(people) > MAX_PEOPLE:
             text += f"\n  and {len(people) - MAX_PEOPLE} more"
+    if record.places:
+        placed = [
+            [one_line(place), f"{spent.tokens:,}", f"{spent.money:.4f}"]
+            for place, spent in sorted(record.places.items(), key=lambda item: (-item[1].tokens, item[0]))[:MAX_PEOPLE]
+        ]
+        text += "\n" + text_table(["place with limits", "tokens", "money"], placed, width)
     tokens, money = _tokens(limits.tokens_per_person_per_day), _money(limits.money_per_person_per_day)
     return text + f"\nlimit for each person but you: tokens {tokens}, money {money}"
 
@@ -46,7 +53,7 @@ def refusals_text(record: DayRecord, width: int = ENDLESS) -> str:
     """Who was not answered today, why and when last; nothing where everybody was."""
     typed = str if width == ENDLESS else with_command  # a hint is as long as it is typed here
     rows = [
-        [one_line(person), f"{refused.messages:,}", one_line(refused.last_at), typed(_why(reason))]
+        [one_line(person), f"{refused.messages:,}", one_line(refused.last_at), typed(describe_refusal(reason))]
         for (person, reason), refused in sorted(record.refusals.items())
         if person != NOBODY
     ]
@@ -67,6 +74,10 @@ def spending_facts(record: DayRecord, limits: LimitsConfig) -> dict[str, object]
             for person, spent in sorted(record.spending.items())
             if person != NOBODY
         },
+        "places": {
+            place: {"calls": spent.calls, "tokens": spent.tokens, "money": spent.money}
+            for place, spent in sorted(record.places.items())
+        },
         "not_answered": refusal_facts(record),
     }
 
@@ -79,7 +90,14 @@ def refusal_facts(record: DayRecord) -> list[dict[str, object]]:
     ]
 
 
-def _why(reason: str) -> str:
+def describe_refusal(reason: str) -> str:
+    """The setting that keeps somebody from being answered; behind it stands the place that it is of, if any."""
+    setting, _, place = one_line(reason).partition(" ")
+    kind, _, id_ = place.partition(":")
+    if kind == "channel":
+        return f"the channel's limit is reached ({setting} in channels/{id_}.toml)"
+    if kind == "server":
+        return f"the server's limit is reached ({setting} of {id_} under [limits.servers])"
     return _WHY.get(reason, f"the day's limit is reached ([limits] {one_line(reason)})")
 
 

@@ -20,8 +20,7 @@ from familiar_connect.observe.inspector import (
     prompt_size_line,
 )
 from familiar_connect.observe.report import NOTHING, seconds
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_notes, provider_outcomes
+from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number, provider_notes, provider_outcomes
 from familiar_connect.support.text import one_line, pluralize
 from familiar_connect.support.text_table import text_table
 from familiar_connect.support.word_wrap import ENDLESS

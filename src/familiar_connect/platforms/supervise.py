@@ -1,6 +1,8 @@
 """Supervises platforms: one that crashes is started again after a while; the others go on.
 
 What the owner must mend is not tried again: it is told as one sentence, and that platform stays down.
+
+Platform: what an adapter has to offer.
 """
 
 from __future__ import annotations
@@ -8,11 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.place_check import check_place_class
 from familiar_connect.errors import FamiliarError, SetupError
-from familiar_connect.platforms.protocols import Platform
 from familiar_connect.support.clock import Clock, SystemClock
+
+
+class Platform(Protocol):
+    """Turns its own events into ours and our replies into its own, until cancelled."""
+
+    id: str
+
+    @property
+    def places(self) -> Sequence[type[Place]]:
+        """The kinds of place it answers in; they are looked over before it runs."""
+
+    async def run(self) -> None: ...
+
 
 logger = logging.getLogger(__name__)
 

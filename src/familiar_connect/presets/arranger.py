@@ -6,56 +6,31 @@ request.
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Prompt
-from familiar_connect.llm.types import Part, TextPart
+from familiar_connect.llm.types import TextPart
 from familiar_connect.presets.macro_context import (
+    NativeArranger,
     build_macro_context,
     char_of,
     chat_lines,
     expand_all_macros,
+    make_random_choices,
     rng_for,
     speaker_of,
-    unseal_braces,
+    unescape_braces,
 )
-from familiar_connect.presets.macros import random_choice
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.name_prefixes import NAMES_CONTENT, names_behavior, with_char_prefix, with_speaker_names
 from familiar_connect.presets.prompt_order import nodes_of
-from familiar_connect.presets.reassemble import PresetLayout, reassemble
-from familiar_connect.presets.regex_turn import rewrite_chat
-from familiar_connect.presets.resolve_nodes import resolve_nodes
+from familiar_connect.presets.reassemble import PresetLayout, reassemble, resolve_nodes
+from familiar_connect.presets.regex_scripts import rewrite_chat
 from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity, PresetSettings
-
-QUOTED_TAGS = frozenset(
-    {
-        ItemTag.DIALOGUE,
-        ItemTag.SHORT_TERM,
-        ItemTag.SUMMARY,
-        ItemTag.PEOPLE,
-        ItemTag.PARTICIPANTS,
-        ItemTag.FOUND,
-        ItemTag.DOCUMENTS,
-        ItemTag.SERVER_MEMORIES,
-        ItemTag.CONDITIONING,
-        ItemTag.THINKING,
-    }
-)
-"""Blocks made of what people said or what is remembered of it."""
-QUOTED_SOURCES = ("history:", "interruption")
-
-
-class NativeArranger:
-    """Leaves every block where it stands; random choices are made last."""
-
-    def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt:
-        return make_random_choices(prompt, rng_for(request, "choices"))
 
 
 class PresetArranger:
@@ -102,11 +77,11 @@ def arrange_with_memory(prompt: Prompt, request: ContextRequest, preset: Preset)
         items=tuple(items),
         directives=directives,
         squash=settings.squash_system_messages,
-        story=_changed_state(ctx, request.story.state),
+        story=_change_state(ctx, request.story.state),
     )
 
 
-def _changed_state(ctx: MacroContext, before: StoryState) -> StoryState | None:
+def _change_state(ctx: MacroContext, before: StoryState) -> StoryState | None:
     """What the macros set for the turns to come; None: nothing changed."""
     after = replace(before, variables=dict(ctx.variables.local), shared=dict(ctx.variables.shared))
     return None if after == before else after
@@ -155,50 +130,15 @@ def make_choices_and_unseal(prompt: Prompt, request: ContextRequest) -> Prompt:
     """The last pass: resolve random choices, then restore the braces of quoted text."""
     chosen = make_random_choices(prompt, rng_for(request, "choices"))
     prefill = chosen.directives.prefill
-    directives = replace(chosen.directives, prefill=unseal_braces(prefill)) if prefill else chosen.directives
+    directives = replace(chosen.directives, prefill=unescape_braces(prefill)) if prefill else chosen.directives
     return replace(chosen, items=tuple(map(_unseal_item, chosen.items)), directives=directives)
 
 
 def _unseal_item(item: ContextItem) -> ContextItem:
     if not item.source.startswith("preset:"):
         return item
-    text = unseal_braces(item.text)
+    text = unescape_braces(item.text)
     return item if text == item.text else replace(item, parts=(TextPart(text),))
 
 
 # Random choices
-
-
-def make_random_choices(prompt: Prompt, rng: random.Random) -> Prompt:
-    """*prompt* with every random choice made in authored text; an item in which nothing is chosen stays the same."""
-    items = tuple(_with_choices_made(item, rng) for item in prompt.items)
-    directives = _directives_with_choices_made(prompt.directives, rng)
-    if directives == prompt.directives and all(new is old for new, old in zip(items, prompt.items, strict=True)):
-        return prompt
-    return replace(prompt, items=items, directives=directives)
-
-
-def _with_choices_made(item: ContextItem, rng: random.Random) -> ContextItem:
-    if item.tag in QUOTED_TAGS or item.source.startswith(QUOTED_SOURCES) or not random_choice.has_choice(item.text):
-        return item
-    parts: tuple[Part, ...] = tuple(
-        TextPart(random_choice.roll_choices(part.text, rng)) if isinstance(part, TextPart) else part
-        for part in item.parts
-    )
-    words = None
-    if item.words is not None:  # what was said is the end of what is shown
-        before = item.text[: len(item.text) - len(item.words)] if item.text.endswith(item.words) else ""
-        shown = "".join(part.text for part in parts if isinstance(part, TextPart))
-        words = shown[len(before) :] if shown.startswith(before) else shown
-    return replace(item, parts=parts, words=words)
-
-
-def _directives_with_choices_made(directives: Directives, rng: random.Random) -> Directives:
-    """The directives, but for the queued reply, which quotes."""
-    return replace(
-        directives,
-        lower=tuple(random_choice.roll_choices(text, rng) for text in directives.lower),
-        tail=tuple(random_choice.roll_choices(text, rng) for text in directives.tail),
-        uncensor=random_choice.roll_choices(directives.uncensor, rng) if directives.uncensor else directives.uncensor,
-        prefill=random_choice.roll_choices(directives.prefill, rng) if directives.prefill else directives.prefill,
-    )

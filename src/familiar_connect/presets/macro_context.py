@@ -10,17 +10,33 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from familiar_connect.chat.types import TurnFlags
+from familiar_connect.chat.types import Directives, TurnFlags
 from familiar_connect.context.slots import in_prompt_order
-from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer
-from familiar_connect.llm.types import TextPart
-from familiar_connect.presets.macros import conditions, engine, identity_macros, random_choice
-from familiar_connect.presets.macros.seals import seal_braces as seal_braces
-from familiar_connect.presets.macros.seals import unseal_braces as unseal_braces
+from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Prompt
+from familiar_connect.llm.types import Part, TextPart
+from familiar_connect.presets.macros import engine, evaluation, identity_macros, random_choice
+from familiar_connect.presets.macros.engine import escape_braces as escape_braces
+from familiar_connect.presets.macros.engine import unescape_braces as unescape_braces
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity, PresetSettings
 from familiar_connect.support.tokens import estimate_tokens
 
+QUOTED_TAGS = frozenset(
+    {
+        ItemTag.DIALOGUE,
+        ItemTag.SHORT_TERM,
+        ItemTag.SUMMARY,
+        ItemTag.PEOPLE,
+        ItemTag.PARTICIPANTS,
+        ItemTag.FOUND,
+        ItemTag.DOCUMENTS,
+        ItemTag.SERVER_MEMORIES,
+        ItemTag.CONDITIONING,
+        ItemTag.THINKING,
+    }
+)
+"""Blocks made of what people said or what is remembered of it."""
+QUOTED_SOURCES = ("history:", "interruption")
 ANYONE = "User"
 """Who is meant in blocks that stay the same whoever speaks."""
 ORIGINAL = "{{original}}"
@@ -77,13 +93,13 @@ def build_macro_context(
     ctx = MacroContext(
         char=char_of(request),
         user=user,
-        persona=seal_braces(persona),
+        persona=escape_braces(persona),
         creator_notes=card.creator_notes,
         character_version=card.character_version,
         first_mes=card.first_mes,
         alternate_greetings=card.alternate_greetings,
-        group=tuple(map(seal_braces, request.story.group)),
-        muted=tuple(map(seal_braces, request.story.muted)),
+        group=tuple(map(escape_braces, request.story.group)),
+        muted=tuple(map(escape_braces, request.story.muted)),
         mes_example=card.mes_example,
         chat=tuple(map(_seal_line, chat)),
         now=request.now,
@@ -94,7 +110,7 @@ def build_macro_context(
         max_context=window,
         max_prompt=max(0, window - answer),
         max_response=answer,
-        summary=seal_braces(summary),
+        summary=escape_braces(summary),
         tools=request.offered.tools,
         tool_names=request.offered.tool_names,
         tool_families=request.offered.tool_families,
@@ -123,7 +139,7 @@ def _sizes(request: ContextRequest) -> tuple[int, int]:
 
 
 def _seal_line(line: ChatLine) -> ChatLine:
-    name, text = seal_braces(line.name), seal_braces(line.text)
+    name, text = escape_braces(line.name), escape_braces(line.text)
     return line if text == line.text and name == line.name else replace(line, name=name, text=text)
 
 
@@ -144,7 +160,7 @@ def expand_all_macros(text: str, ctx: MacroContext, *, original: str | None = No
     if "{" not in text and "<" not in text:
         return text
     done = engine.expand(text, ctx, original=original, defer_random=True).text
-    return identity_macros.fill_identity(conditions.fill_tool_names(done, ctx), char=ctx.char, user=ctx.user)
+    return identity_macros.fill_identity(evaluation.fill_tool_names(done, ctx), char=ctx.char, user=ctx.user)
 
 
 # Authored contributions
@@ -190,14 +206,14 @@ def _partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
     In a group of characters it is the person among them.
     """
     if request.story.group and request.story.user:
-        return seal_braces(request.story.user)
+        return escape_braces(request.story.user)
     present = {item.sender.name for item in chat if item.sender is not None and item.role == "user"}
     present |= {turn.author.label for turn in request.turns_to_answer if turn.author}
-    return seal_braces(present.pop()) if len(present) == 1 and request.guild_id is None else ANYONE
+    return escape_braces(present.pop()) if len(present) == 1 and request.guild_id is None else ANYONE
 
 
 def _read_text(contribution: Contribution, ctx: MacroContext, original: str | None) -> Contribution:
-    text = unseal_braces(expand_all_macros(contribution.text, ctx, original=original))
+    text = unescape_braces(expand_all_macros(contribution.text, ctx, original=original))
     volatile = contribution.volatile or (contribution.depth is None and random_choice.has_choice(text))
     if text == contribution.text and volatile == contribution.volatile:
         return contribution
@@ -211,10 +227,52 @@ def _read_items(contribution: Contribution, ctx: MacroContext) -> Contribution:
         if not item.words:  # said by nobody
             items.append(item)
             continue
-        words = unseal_braces(expand_all_macros(item.words, ctx))
+        words = unescape_braces(expand_all_macros(item.words, ctx))
         shown = item.text.removesuffix(item.words) + words
         items.append(replace(item, parts=(TextPart(shown),), words=words))
     if all(new.parts == old.parts for new, old in zip(items, contribution.items, strict=True)):
         return contribution
     tokens = sum(estimate_tokens(item.text) for item in items)
     return replace(contribution, items=tuple(items), estimated_tokens=tokens)
+
+
+class NativeArranger:
+    """Leaves every block where it stands; random choices are made last."""
+
+    def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt:
+        return make_random_choices(prompt, rng_for(request, "choices"))
+
+
+def make_random_choices(prompt: Prompt, rng: random.Random) -> Prompt:
+    """*prompt* with every random choice made in authored text; an item in which nothing is chosen stays the same."""
+    items = tuple(_with_choices_made(item, rng) for item in prompt.items)
+    directives = _directives_with_choices_made(prompt.directives, rng)
+    if directives == prompt.directives and all(new is old for new, old in zip(items, prompt.items, strict=True)):
+        return prompt
+    return replace(prompt, items=items, directives=directives)
+
+
+def _with_choices_made(item: ContextItem, rng: random.Random) -> ContextItem:
+    if item.tag in QUOTED_TAGS or item.source.startswith(QUOTED_SOURCES) or not random_choice.has_choice(item.text):
+        return item
+    parts: tuple[Part, ...] = tuple(
+        TextPart(random_choice.roll_choices(part.text, rng)) if isinstance(part, TextPart) else part
+        for part in item.parts
+    )
+    words = None
+    if item.words is not None:  # what was said is the end of what is shown
+        before = item.text[: len(item.text) - len(item.words)] if item.text.endswith(item.words) else ""
+        shown = "".join(part.text for part in parts if isinstance(part, TextPart))
+        words = shown[len(before) :] if shown.startswith(before) else shown
+    return replace(item, parts=parts, words=words)
+
+
+def _directives_with_choices_made(directives: Directives, rng: random.Random) -> Directives:
+    """The directives, but for the queued reply, which quotes."""
+    return replace(
+        directives,
+        lower=tuple(random_choice.roll_choices(text, rng) for text in directives.lower),
+        tail=tuple(random_choice.roll_choices(text, rng) for text in directives.tail),
+        uncensor=random_choice.roll_choices(directives.uncensor, rng) if directives.uncensor else directives.uncensor,
+        prefill=random_choice.roll_choices(directives.prefill, rng) if directives.prefill else directives.prefill,
+    )

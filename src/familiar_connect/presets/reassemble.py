@@ -3,6 +3,8 @@
 Blocks are pulled by tag as the nodes are walked; a dialogue moves as one, with everything that stands among its
 turns. What no node asks for stands before the first sample or turn. Nothing native is ever dropped: a block goes
 only when a node has already told all of it.
+
+The nodes of a preset that speak this turn, their macros read: each once, in order, over one store of variables.
 """
 
 from __future__ import annotations
@@ -15,9 +17,45 @@ from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Role, TextPart
 from familiar_connect.presets.depth_groups import TOP_TO_BOTTOM, DepthText, group_by_depth
 from familiar_connect.presets.macro_context import ORIGINAL
-from familiar_connect.presets.resolve_nodes import ResolvedPreset
+from familiar_connect.presets.macros import engine, evaluation, identity_macros
+from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import PresetNode
 from familiar_connect.support.system_notes import wrap_note
+
+SLOTS = ("main", "jailbreak")
+"""Nodes that stay a place in the prompt even when they say nothing themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedPreset:
+    """What a preset says this turn. A node's `content` is its text as it will be sent."""
+
+    nodes: tuple[PresetNode, ...] = ()
+    content_macros: frozenset[str] = frozenset()
+    """Content macros (`description`, `persona`, …) that some node read and that were not empty."""
+
+
+def resolve_nodes(nodes: Iterable[PresetNode], ctx: MacroContext) -> ResolvedPreset:
+    """The enabled *nodes* whose triggers fit, in node order; blank ones go, markers and slots stay."""
+    speaking: list[PresetNode] = []
+    told: frozenset[str] = frozenset()
+    for node in nodes:
+        if not node.is_enabled or node.is_comment or (node.triggers and ctx.generation not in node.triggers):
+            continue
+        if node.is_marker:
+            speaking.append(replace(node, content=""))
+            continue
+        text = node.content
+        if "{" in text or "<" in text:
+            done = engine.expand(text, ctx, defer_random=True)
+            told |= done.content_macros
+            text = identity_macros.fill_identity(
+                evaluation.fill_tool_names(done.text, ctx), char=ctx.char, user=ctx.user
+            )
+        if text.strip() or node.identifier in SLOTS:
+            speaking.append(node if text == node.content else replace(node, content=text))
+    return ResolvedPreset(nodes=tuple(speaking), content_macros=told)
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,8 @@
 """Regex scripts of cards, presets and the owner: rules, as in SillyTavern, that rewrite what is said, shown or sent.
 
 Patterns are JavaScript's, searched in linear time; what no such engine can do is a sentence in `script_problem`, and
-the script then leaves every text as it is. Text that a rule would make too long stays as it is, too.
+the script then leaves every text as it is. Text that a rule would make too long stays as it is, too. In a turn they
+rewrite the chat in the prompt, World Info, and the reply.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, PendingTurn, Prompt
+from familiar_connect.llm.types import TextPart
+from familiar_connect.presets.macro_context import ANYONE, char_of, generation_kind, rng_for
 from familiar_connect.presets.macros import engine
-from familiar_connect.presets.macros.seals import seal_braces, unseal_braces
+from familiar_connect.presets.macros.engine import escape_braces, unescape_braces
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import RegexScript
 from familiar_connect.support.js_regex import JsPattern, compile_js_groups
@@ -36,6 +40,8 @@ _JS_FLAGS = frozenset("dgimsuvy")
 _GROUP = re.compile(r"\$(\d+)|\$<([^>]+)>")
 _MATCH = re.compile(r"\{\{match\}\}", re.IGNORECASE)
 _SPECIAL = re.compile(r"[\n\r\t\v\f\0.^$*+?{}\[\]\\/|()]")
+
+PENDING = "pending"
 
 
 class Placement(IntEnum):
@@ -69,6 +75,10 @@ class TextUse:
     is_prompt: bool = False
     depth: int | None = None
     """Messages after it; None: it is not one of the chat's."""
+
+
+KEPT_REPLY = TextUse(placement=Placement.ai_output)
+SHOWN_REPLY = TextUse(placement=Placement.ai_output, is_display=True, depth=0)
 
 
 def read_scripts(listed: object, *, origin: str) -> tuple[RegexScript, ...]:
@@ -211,7 +221,7 @@ def _replace(
             held = match if at == 0 else groups[at - 1] if at <= len(groups) else None
         for trim in trims:
             held = held.replace(trim, "") if held and trim else held
-        return seal_braces(held or "")
+        return escape_braces(held or "")
 
     group_texts: dict[tuple[str | None, str | None], str] = {}
     pieces = [replacement[0] or ""]
@@ -225,7 +235,7 @@ def _replace(
         if size > MAX_RESULT_CHARS:
             return None
         pieces += added
-    return unseal_braces(_expand("".join(pieces), context))
+    return unescape_braces(_expand("".join(pieces), context))
 
 
 def _find_of(script: RegexScript, context: MacroContext) -> str:
@@ -258,3 +268,76 @@ def _pattern(find: str) -> JsPattern:
     if set(flags) - _JS_FLAGS or len(set(flags)) != len(flags):
         return compile_js_groups(find, "")
     return compile_js_groups(found[2].replace("\\/", "/"), flags)
+
+
+def script_context(request: ContextRequest) -> MacroContext:
+    """What macros in a script mean in this turn."""
+    user = request.story.user or (request.author.label if request.author else ANYONE)
+    return MacroContext(
+        char=char_of(request),
+        user=user,
+        persona=request.persona,
+        now=request.now,
+        rng=rng_for(request, "regex"),
+        ours=not request.is_exact,
+    )
+
+
+def rewrites_reply(scripts: Sequence[RegexScript]) -> bool:
+    """Whether a reply may read differently, kept or shown, once it is whole."""
+    return bool(scripts_for(scripts, KEPT_REPLY) or scripts_for(scripts, SHOWN_REPLY))
+
+
+def rewrite_reply(text: str, request: ContextRequest) -> str:
+    """A reply as it is kept."""
+    return rewrite_text(text, request.story.regex, KEPT_REPLY, script_context(request))
+
+
+def show_reply(text: str, request: ContextRequest) -> str:
+    """A kept reply as it is shown."""
+    return rewrite_text(text, request.story.regex, SHOWN_REPLY, script_context(request))
+
+
+def rewrite_lore(text: str, depth: int | None, scripts: Sequence[RegexScript], context: MacroContext) -> str:
+    """An entry of World Info as it is sent; *depth* where it stands among the chat."""
+    use = TextUse(placement=Placement.world_info, is_prompt=True, depth=depth)
+    return rewrite_text(text, scripts, use, context)
+
+
+def rewrite_chat(prompt: Prompt, request: ContextRequest) -> tuple[Prompt, ContextRequest]:
+    """The prompt and the request with the chat as scripts for the prompt alone have it."""
+    if not any(script.is_prompt_only and not script.is_off for script in request.story.regex):
+        return prompt, request
+    context = script_context(request)
+    turns = [item for item in prompt.items if item.tag is ItemTag.DIALOGUE and not item.line.is_hidden]
+    after = 2 if generation_kind(request) == "continue" else 1
+    depths = {id(item): len(turns) - at - after for at, item in enumerate(turns)}
+    pending = list(request.turns_to_answer)
+    answered: list[PendingTurn] = []
+    items = []
+    for item in prompt.items:
+        depth = depths.get(id(item))
+        if item.tag is ItemTag.DIALOGUE and item.source == PENDING and pending:
+            said = pending.pop(0)
+            answered.append(replace(said, text=_rewrite(said.text, request, context, is_user=True, depth=depth)))
+        items.append(item if depth is None else _rewrite_item(item, request, context, depth))
+    if answered:
+        request = replace(request, pending_turns=(*answered, *pending))
+    return replace(prompt, items=tuple(items)), request
+
+
+def _rewrite(text: str, request: ContextRequest, context: MacroContext, *, is_user: bool, depth: int | None) -> str:
+    placement = Placement.user_input if is_user else Placement.ai_output
+    return rewrite_text(text, request.story.regex, TextUse(placement=placement, is_prompt=True, depth=depth), context)
+
+
+def _rewrite_item(item: ContextItem, request: ContextRequest, context: MacroContext, depth: int) -> ContextItem:
+    """*item* with its words rewritten; what stands before them, and its pictures, stay."""
+    said = item.words if item.words is not None else item.text
+    words = _rewrite(said, request, context, is_user=item.role == "user", depth=depth)
+    texts = [part for part in item.parts if isinstance(part, TextPart)]
+    if words == said or len(texts) != 1 or not texts[0].text.endswith(said):
+        return item
+    shown = TextPart(texts[0].text.removesuffix(said) + words)
+    parts = tuple(shown if part is texts[0] else part for part in item.parts)
+    return replace(item, parts=parts, words=None if item.words is None else words)

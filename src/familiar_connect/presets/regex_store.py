@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from familiar_connect.errors import ConfigError, PresetError
 from familiar_connect.presets.regex_scripts import MAX_SCRIPTS, read_scripts
@@ -93,6 +93,20 @@ class RegexStore:
             raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; take some out first")
         self._write({**found, "scripts": [*scripts, *new]})
         return len(new)
+
+    def own(self) -> Sequence[dict[str, Any]]:
+        """The owner's own scripts, as the file has them."""
+        found = self._read().get("scripts")
+        return [dict(each) for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    def replace_own(self, scripts: Sequence[Mapping[str, Any]], *, before: Sequence[Mapping[str, Any]]) -> bool:
+        """Let the owner's own scripts be *scripts*, unless they are no more as *before*; whether they are."""
+        if self.own() != list(before):
+            return False
+        if len(scripts) > MAX_SCRIPTS:
+            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; take some out first")
+        self._write({**self._read(), "scripts": list(scripts)})
+        return True
 
     def switch(self, script: RegexScript, *, on: bool) -> None:
         """From the next message on *script* is on, or off."""

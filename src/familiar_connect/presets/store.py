@@ -13,14 +13,14 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import PresetError
-from familiar_connect.presets.load import MAX_BYTES, is_no_preset, read_preset, safe_preset_name
+from familiar_connect.presets.load import MAX_BYTES, is_no_preset, parse_preset_document, read_preset, safe_preset_name
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
 from familiar_connect.support.files import atomic_write, open_locked
@@ -86,6 +86,11 @@ class PresetStore:
     def get(self, name: str) -> Preset:
         """The preset called *name*, with its owner's toggles."""
         return self._read(self.find(name), self._state())
+
+    def document(self, name: str) -> dict[str, Any]:
+        """What the preset's file says, as it is now."""
+        stem = self.find(name)
+        return parse_preset_document(_bytes(self._path(stem)), stem)
 
     def raw(self, name: str) -> bytes:
         """The preset's file, as it was imported."""
@@ -182,6 +187,26 @@ class PresetStore:
             self._save(replace(state, active=stem, toggles=toggles))
         outcome: ImportOutcome = "imported" if earlier is None else "unchanged" if earlier == raw else "replaced"
         return replace(report, name=stem, outcome=outcome)
+
+    def edit(self, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bool:
+        """Let *change* make another document of the preset's file as it is now; whether it did.
+
+        The file before it is kept as a version, and the owner's switches go on counting.
+        """
+        with self._locked_state():
+            stem = self.find(name)
+            raw = _bytes(self._path(stem))
+            document = parse_preset_document(raw, stem)
+            made = change(document)
+            if made == document:
+                return False
+            data = (json.dumps(made, ensure_ascii=False, indent=4) + "\n").encode("utf-8", "surrogatepass")
+            if len(data) > MAX_BYTES:
+                raise PresetError(f"a preset has at most {MAX_BYTES:,} bytes; shorten a prompt")
+            read_preset(data, stem)
+            self._keep_version(stem, raw)
+            self._write(self._path(stem), data)
+            return True
 
     def use(self, name: str) -> str:
         """Put the preset called *name* in force; its name as it is written."""
@@ -292,8 +317,9 @@ class PresetStore:
         """The file that *name* means: as it is written, else whatever the case of its letters."""
         names = self.names()
         wanted = name.removesuffix(SUFFIX)
-        if wanted in names:
-            return wanted
+        for exact in (name, wanted):  # one may be called "0.json" itself
+            if exact in names:
+                return exact
         same = [each for each in names if each.casefold() == wanted.casefold()]
         return same[0] if same else None
 
@@ -337,7 +363,7 @@ def _node(preset: Preset, words: str) -> PresetNode:
         if found is not None:
             return found
     raise PresetError(
-        f"preset {preset.name!r} has no node {without_surrogates(words)[:100]!r}, or several are called so; "
+        f"preset {preset.name!r} has no node {without_surrogates(words)[:100]!r}, or several have that name; "
         "`familiar preset show` lists them with their numbers"
     )
 

@@ -1,6 +1,10 @@
 """The models of a rehearsal: scripted ones, those that must not be asked, and real ones on time of their own.
 
 Every call is noted, whoever answers it. What is scripted lives outside of the familiar and so survives its restarts.
+
+What the most careless of models would answer: everything it was given, wherever it can put it.
+
+Whatever such a model can leak, a better one can; a rehearsal with it shows what the program itself keeps apart.
 """
 
 from __future__ import annotations
@@ -16,17 +20,96 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from familiar_connect.errors import ModelError
-from familiar_connect.llm.call_clock import CallClock
+from familiar_connect.llm.call_clock import CallClock, CallLimits
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
-from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status
+from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status, error_of_transport
 from familiar_connect.llm.scripted import words_of
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolCall, ToolSpec, Usage
-from familiar_connect.rehearsal.echo import echo_answer
+from familiar_connect.llm.types import (
+    Capabilities,
+    Completion,
+    CompletionRequest,
+    Message,
+    ToolCall,
+    Usage,
+)
 from familiar_connect.rehearsal.types import ModelScript, ScriptedAnswer
 from familiar_connect.support.simulated_time import SimulatedLoop
 from familiar_connect.support.tokens import estimate_tokens
+
+ALWAYS_YES = "There is always something to say.\nYES"
+_PERSON = re.compile(r"^- (?P<label>.*) \(canonical slug: (?P<slug>[^;]+); known names: .*\)$", re.MULTILINE)
+_FILE = re.compile(
+    r'<file category="(?P<folder>[^"]*)" name="(?P<name>[^"]*)"(?P<notes>[^>]*)>\n(?P<text>.*?)\n</file>', re.S
+)
+_TRANSCRIPT = re.compile(r"<transcript>\n(?P<text>.*)\n</transcript>", re.S)
+_NUMBER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?", re.MULTILINE)
+"""Before each turn of the transcript, with the time it was said."""
+_CONTEXT = re.compile(r"\A## Context\n(?:- .*\n)*\n")
+
+
+def echo_answer(slot: str, messages: Sequence[Message]) -> str:
+    """The echo of *slot* to *messages*."""
+    if slot == "interjection_decision":
+        return ALWAYS_YES
+    if slot == "memory_writer":
+        return echo_memory("\n\n".join(message.content for message in messages if message.role == "user"))
+    return "\n\n".join(message.content for message in messages)
+
+
+@dataclass
+class _Pages:
+    """The text of each file as it is to be."""
+
+    session: list[str] = field(default_factory=list)
+    people: dict[str, list[str]] = field(default_factory=dict)
+    """Slug → lines."""
+
+
+def echo_memory(prompt: str) -> str:
+    """A well-formed answer to the memory writer's *prompt*: every line in its speaker's file, and in the session."""
+    labels = {found["slug"]: found["label"] for found in _PERSON.finditer(prompt)}
+    pages = _Pages()
+    for folder, name, text in _files_shown(prompt):
+        if folder == "sessions":
+            pages.session.append(text)
+        elif folder == "people":
+            pages.people[name.removesuffix(".md")] = [text, ""]
+    found = _TRANSCRIPT.search(prompt)
+    said = _CONTEXT.sub("", found["text"]) if found is not None else ""
+    for line in _NUMBER.sub("", said.replace("\n  ", " ")).split("\n"):
+        speaker = _speaker(line, labels)
+        words = line.partition("): ")[2] if speaker is not None else line
+        pages.session.append(f"- {line}")
+        if speaker is not None:
+            pages.people.setdefault(speaker, [f"# {labels[speaker]}", ""]).append(f"- {words}")
+    return _form(pages)
+
+
+def _files_shown(prompt: str) -> list[tuple[str, str, str]]:
+    """Folder, name and text of the files that may be written anew: one that was cut is only added to."""
+    shown = (found for found in _FILE.finditer(prompt) if 'cut="' not in found["notes"])
+    return [(found["folder"], found["name"], found["text"]) for found in shown]
+
+
+def _speaker(line: str, labels: dict[str, str]) -> str | None:
+    """The slug of whoever said *line*; None for the familiar itself."""
+    for slug, label in labels.items():
+        if line.startswith((f"user ({label}): ", f"user ({label}, {slug}): ")):
+            return slug
+    return None
+
+
+def _form(pages: _Pages) -> str:
+    people = "\n".join(
+        f"---FILE: {slug}.md---\n" + "\n".join(lines) + "\n---END_FILE---" for slug, lines in pages.people.items()
+    )
+    return (
+        "===SESSION_SUMMARY===\n" + "\n".join(pages.session) + "\n===END_SESSION_SUMMARY===\n"
+        f"===PEOPLE===\n{people}\n===END_PEOPLE===\n===TOPICS===\n===END_TOPICS===\n"
+    )
+
 
 T = TypeVar("T")
 
@@ -88,12 +171,21 @@ class RehearsedModel(LLMClient):
     """A model that says what the file wrote for it, through the client's own retries; their pauses are simulated."""
 
     def __init__(
-        self, slot: str, script: ModelScript, log: CallLog, *, capabilities: Capabilities, rng: random.Random
+        self,
+        slot: str,
+        script: ModelScript,
+        log: CallLog,
+        *,
+        capabilities: Capabilities,
+        rng: random.Random,
+        limits: CallLimits | None = None,
     ) -> None:
+        """*limits* are those of the slot: a model that is slower fails as it does over HTTP."""
         super().__init__(
             api_key=None,
             model=f"rehearsed-{slot}",
             base_url=ADDRESS,
+            limits=limits,
             capabilities=capabilities,
             retry=RetryPolicy(rng=rng),
         )
@@ -108,13 +200,26 @@ class RehearsedModel(LLMClient):
     async def _ask_in_pieces(
         self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> AsyncGenerator[str, None]:
-        for piece in words_of(await self._answer(completion, messages, payload)):
+        text = await self._answer_in_time(completion, messages, payload, clock)
+        clock.note_token()
+        for piece in words_of(text):
             yield piece
 
     async def _ask_whole(
         self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> None:
-        completion.text = await self._answer(completion, messages, payload)
+        completion.text = await self._answer_in_time(completion, messages, payload, clock)
+
+    async def _answer_in_time(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
+    ) -> str:
+        """The answer, unless the model is silent for longer than a server may be."""
+        endpoint = Endpoint(base_url=ADDRESS, model=self.model)
+        try:
+            async with clock.limit_silence(endpoint.safe_url):
+                return await self._answer(completion, messages, payload)
+        except TimeoutError as error:
+            raise error_of_transport(endpoint, error) from error
 
     async def _answer(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> str:
         self._log.note(self._slot, messages)
@@ -219,34 +324,21 @@ class LiveModel(LLMClient):
     async def learn_limits(self) -> None:
         await self._real.run(self._inner.learn_limits)
 
-    async def complete(
-        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
-    ) -> Completion:
-        self._log.note(self._slot, messages)
-        return await self._real.run(lambda: self._inner.complete(messages, stop=stop, max_tokens=max_tokens))
+    async def complete(self, request: CompletionRequest) -> Completion:
+        self._log.note(self._slot, request.messages)
+        return await self._real.run(lambda: self._inner.complete(request))
 
-    def start(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> CompletionStream:
+    def start(self, request: CompletionRequest) -> CompletionStream:
         completion = self._new_completion()
 
         async def collect() -> list[str]:
-            stream = self._inner.start(
-                messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call, sampling=sampling
-            )
+            stream = self._inner.start(request)
             pieces = [piece async for piece in stream]
             vars(completion).update(vars(stream.completion))
             return pieces
 
         async def pieces() -> AsyncGenerator[str, None]:
-            self._log.note(self._slot, messages)
+            self._log.note(self._slot, request.messages)
             for piece in await self._real.run(collect):
                 yield piece
 

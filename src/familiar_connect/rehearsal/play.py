@@ -5,20 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.config.llm import MAIN_SLOT, SLOT_TEMPERATURES
+from familiar_connect.config.load import load_character_config
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import FamiliarError
-from familiar_connect.llm.embedded.servers import EmbeddedServers
+from familiar_connect.llm.call_clock import CallLimits
+from familiar_connect.llm.embedded.server import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for
-from familiar_connect.llm.slots import MAIN_SLOT, create_llm_clients
+from familiar_connect.llm.slots import create_llm_clients
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.rehearsal.models import CallLog, ForbiddenModel, LiveModel, RealTime, RehearsedModel
 from familiar_connect.rehearsal.player import Player, StepResult
@@ -121,9 +123,14 @@ def build_models(
     for slot in SLOT_TEMPERATURES:
         script, slot_config = rehearsal.models.get(slot), config.llm[slot]
         if script is not None:
-            can = _scripted_capabilities(slot, config)
+            can = replace(_script_capabilities(slot, config), first_token_s=slot_config.first_token_limit_s)
             rng = random.Random(f"{settings.seed}:{slot}")
-            models[slot] = RehearsedModel(slot, script, log, capabilities=can, rng=rng)
+            limits = CallLimits(
+                first_token_s=slot_config.first_token_limit_s,
+                timeout_s=slot_config.timeout_s,
+                reply_timeout_s=slot_config.reply_timeout_s,
+            )
+            models[slot] = RehearsedModel(slot, script, log, capabilities=can, rng=rng, limits=limits)
         elif settings.is_scripted:
             can = capabilities_for(slot_config.model, slot_config.base_url, slot_config)
             models[slot] = ForbiddenModel(slot, log, capabilities=can)
@@ -132,7 +139,7 @@ def build_models(
     return models
 
 
-def _scripted_capabilities(slot: str, config: CharacterConfig) -> Capabilities:
+def _script_capabilities(slot: str, config: CharacterConfig) -> Capabilities:
     """A script can use tools and do side tasks. Whether to speak at all it judges only where the settings ask it to."""
     judges = slot != MAIN_SLOT or config.decide_with is DecideWith.reply
     return Capabilities(tools=True, side_tasks=judges)

@@ -22,15 +22,14 @@ from familiar_connect.config.load import load_allowed_config
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.rehearsal.added import create_added
+from familiar_connect.rehearsal.added import change_file, create_added
 from familiar_connect.rehearsal.expectations import Evidence, check_expectation, withheld_sources
 from familiar_connect.rehearsal.models import PLACE, ModelCall
-from familiar_connect.rehearsal.owner_files import change_file
 from familiar_connect.rehearsal.place import RehearsalPlace, rehearsal_place
 from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.types import (
@@ -55,8 +54,8 @@ from familiar_connect.rehearsal.types import (
     Upkeep,
 )
 from familiar_connect.rehearsal.world import Notice, RehearsalWorld, Reply
-from familiar_connect.slash.command import SlashContext, SlashPlace
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashContext, SlashPlace, run_command
+from familiar_connect.slash.registry import find_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.simulated_time import SimulatedLoop
@@ -265,7 +264,7 @@ class Player:
         action = result.step.action
         match action:
             case Say():
-                result.note = await self._say(action, result.step)
+                result.note = await self._say(action, result)
             case Proxy():
                 await self._proxy(action, result)
             case Hear():
@@ -285,18 +284,23 @@ class Player:
             case Expect():
                 result.failed += await self._check(action.expectation)
 
-    async def _say(self, say: Say, step: Step) -> str:
-        message = self._world.message_of(say, step.at)
+    async def _say(self, say: Say, result: StepResult) -> str:
+        message, place = self._world.message_of(say, result.step.at), self.place(say.place)
         with self._about(say.place):
-            heard = await self.familiar.intake.receive(message, self.place(say.place))
+            answers = await self._world.answer_command(say, message, place)
+            if answers is not None:
+                result.answers += answers
+                self._answers += answers
+                return "a command"
+            heard = await self.familiar.intake.receive(message, place)
         return heard.value
 
     async def _proxy(self, action: Proxy, result: StepResult) -> None:
         """What was said is heard, is gone, and comes again from a webhook, as PluralKit does it."""
-        await self._say(action.say, result.step)
+        await self._say(action.say, result)
         said = action.say
         await self._edit(Edit(place=said.place, target=said.message_id, text=None), result)
-        result.note = await self._say(self._world.twin_of(action), result.step)
+        result.note = await self._say(self._world.twin_of(action), result)
 
     async def _change(self, action: Change, result: StepResult) -> None:
         """The owner changes a file, or a server changes who can read what."""
@@ -382,7 +386,7 @@ class Player:
         if action.text is None:
             await handler.on_delete(message.channel_id, [message.message_id])
         else:
-            await handler.on_edit(revised)
+            await handler.on_edit(revised, self.place(action.place))
 
     async def _slash(self, action: Slash, result: StepResult) -> None:
         setup = self._rehearsal.places[action.place]

@@ -45,6 +45,7 @@ def step_as_json(result: StepResult) -> dict[str, object]:
         "at": result.step.at.isoformat(),
         "in": result.step.place,
         "replies": [reply.text for reply in result.replies],
+        "posted": [list(reply.pieces) for reply in result.replies],
         "replies_in": [reply.place for reply in result.replies],
         "answers": result.answers,
         "notices": [notice.text for notice in result.notices],
@@ -74,7 +75,7 @@ def step_as_text(result: StepResult, rehearsal: Rehearsal, name: str) -> str:
     if result.note and not isinstance(result.step.action, Say | Hear):
         lines.append(f"{mark}{result.note}")
     lines += [f"{mark}  {answer}" for answer in result.answers]
-    lines += [f"{mark}[{reply.place}] {name}: {reply.text}" for reply in result.replies]
+    lines += [f"{mark}[{reply.place}] {name}: {piece}" for reply in result.replies for piece in reply.pieces]
     lines += [f"{mark}[{notice.place}] ({notice.text})" for notice in result.notices]
     if isinstance(result.step.action, Expect) and not result.failed:
         lines[0] += f"  {HELD}"

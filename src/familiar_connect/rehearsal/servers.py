@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from familiar_connect.extensions.stand_in.rehearsed import RehearsedChannel, RehearsedPerson, RehearsedServer
+from familiar_connect.extensions.parts import RehearsedChannel, RehearsedPerson, RehearsedServer
 from familiar_connect.rehearsal.types import EVERYBODY, PlaceSetup, Rehearsal
 
 FIRST_ROLE, FIRST_UNNUMBERED = 10**18 + 1, 2 * 10**18
@@ -48,13 +48,13 @@ class RehearsalServers:
             for role, people in place.roles.items():
                 for person in people:
                     self.roles[person].add(role)
-        for role in sorted({role for held in self.roles.values() for role in held} | self._named_roles()):
+        for role in sorted({role for held in self.roles.values() for role in held} | self._list_named_roles()):
             self._role_id(role)
         for place in self._places.values():
             if place.server_id is not None and not place.is_hidden and not place.is_thread:
                 self.on_server[place.server_id] &= set(place.members)
 
-    def _named_roles(self) -> set[str]:
+    def _list_named_roles(self) -> set[str]:
         return {role for place in self._places.values() for role in place.roles}
 
     # Changes

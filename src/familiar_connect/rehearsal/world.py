@@ -10,22 +10,24 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from familiar_connect.chat.message_parts import Reaction, ReferencedMessage, WebhookIdentity
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.extensions.load import find_platform
+from familiar_connect.extensions.parts import RehearsedLines, RehearsedServers
 from familiar_connect.extensions.platforms import make_host
-from familiar_connect.extensions.stand_in.rehearsed import RehearsedServers
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
 from familiar_connect.rehearsal.platforms import TERMINAL
 from familiar_connect.rehearsal.servers import RehearsalServers
-from familiar_connect.rehearsal.types import LAST, LAST_REPLY, Proxy, Rehearsal, Say
+from familiar_connect.rehearsal.types import LAST, LAST_REPLY, OWNER, Proxy, Rehearsal, Say
 from familiar_connect.support.clock import Clock
 
 OWN_ID = "900"
 """The familiar's own account, on every platform."""
 SPOKEN = (ChannelKind.voice, ChannelKind.stage)
+MODERATOR = "moderator"
 DECISION_SLOT = "interjection_decision"
 WRITER_SLOT = "memory_writer"
 
@@ -71,6 +73,8 @@ class RehearsalWorld:
         self.servers = RehearsalServers(rehearsal)
         self._networks = _create_networks(rehearsal)
         """Of each platform that has servers, what says who can read them."""
+        self._lines: dict[str, RehearsedLines] = {}
+        """Of each place whose lines may be commands, what reads them."""
         self._members = {key: list(place.members) for key, place in rehearsal.places.items()}
         """Who reads the places that belong to no server."""
         self._messages: dict[str, list[InboundMessage]] = {key: [] for key in rehearsal.places}
@@ -86,6 +90,11 @@ class RehearsalWorld:
         """*familiar* was started: from now on its platforms see the servers for it."""
         for platform, network in self._networks.items():
             network.connect(make_host(familiar, platform))
+        people = [self.servers.person(key) for key in self.rehearsal.people]
+        for key, place in self.rehearsal.places.items():
+            create = find_platform(place.platform).rehearse_lines if place.platform != TERMINAL else None
+            if create is not None:
+                self._lines[key] = create(make_host(familiar, place.platform), str(place.channel_id), people)
 
     def _show(self, now: datetime) -> None:
         """Tell each platform how its servers are."""
@@ -189,15 +198,17 @@ class RehearsalWorld:
         hook, is_person = self._webhook_of(say)
         setup = self.rehearsal.places[say.place]
         answered = self.reference_to(say.place, say.reply_to) if say.reply_to is not None else None
-        at_home = setup.platform == TERMINAL
+        at_home, lines = setup.platform == TERMINAL, self._lines.get(say.place)
         message = InboundMessage(
             platform=setup.platform,
             channel_id=setup.channel_id,
             author=hook.bridge_user if hook and hook.bridge_user else self.author(say.person, say.place),
-            text=say.text,
+            text=say.text if lines is None else lines.read(say.text),
             timestamp=at,
             message_id=say.message_id,
             guild_id=self.server_of(say.place),
+            server_name=setup.server_name,
+            author_roles=tuple(self.servers.roles.get(say.person, ())),
             is_mention=say.is_mention or at_home,
             is_reply_to_us=answered is not None and answered.is_self,
             is_bot=hook is not None and not is_person,
@@ -212,6 +223,17 @@ class RehearsalWorld:
         )
         self.add_message(say.place, message)
         return message
+
+    async def answer_command(self, say: Say, message: InboundMessage, place: Place) -> list[str] | None:
+        """What is posted about a line that is a command where it is said; None: it is talk.
+
+        In charge of a chat without servers are the owner, and who has the role of a moderator.
+        """
+        lines = self._lines.get(say.place)
+        if lines is None:
+            return None
+        is_in_charge = say.person == OWNER or MODERATOR in self.servers.roles[say.person]
+        return await lines.answer_command(message.author, message.text, place, is_in_charge=is_in_charge)
 
     def add_message(self, place: str, message: InboundMessage) -> None:
         self._messages[place].append(message)

@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevision
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
-from familiar_connect.errors import HistoryError
+from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.message_metadata import alter_of, find_answered_ids, own_turn_facts
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_from_turn
 from familiar_connect.history.types import IMPORT_PREFIX, HistoryTurn, TurnMark
@@ -24,16 +26,17 @@ from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import GenerationKind
-from familiar_connect.reply.own_turn import alter_of, own_turn_facts
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.text import pluralize
 
+MAX_DRAFTS = 200
 LOOK_BACK = 200
 """Newest lines of a chat that can be named by number."""
 NOTHING_SAID = "Nothing has been said here yet."
-NO_REPLY_YET = "The last line is no reply of mine: /regenerate answers it."
+NO_REPLY_YET = "The last line is not my reply: /regenerate answers it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +138,9 @@ class ChatControls:
         self._turns = turns
         self._on_change = on_change
         self._correct_memory = correct_memory
-        clock = clock or SystemClock()
+        self._clock = clock = clock or SystemClock()
+        self._drafts: LruCache[tuple[int, str], str] = LruCache(MAX_DRAFTS)
+        """What was last written for somebody in a channel; in memory alone."""
         self._versions = TurnVersionStore(history, familiar_id, clock=clock)
         self._edits = MessageEdits(history, familiar_id, clock=clock)
 
@@ -169,6 +174,16 @@ class ChatControls:
             raise HistoryError(f"That line is gone, or too old: the newest {LOOK_BACK} can be changed.")
         return found
 
+    async def find_message(self, channel_id: int, message_id: str) -> HistoryTurn | None:
+        """The line that a message of the platform is, or is a part of; None: it is none of the newest."""
+        there = reversed(await self.lines(channel_id))
+        return next((turn for turn in there if message_id in self._message_ids(turn)), None)
+
+    def _message_ids(self, turn: HistoryTurn) -> list[str]:
+        """The messages a line stands in."""
+        pieces = self._message(turn, "history").pieces
+        return [piece.message_id for piece in pieces] or [each for each in [turn.platform_message_id] if each]
+
     async def edit(self, door: ControlDoor, number: int, text: str) -> ControlResult:
         """Let the line with that number read *text*, as `edit_turn` does."""
         await self._queue.wait_until_channel_idle(door.channel_id)
@@ -177,7 +192,7 @@ class ChatControls:
     async def edit_turn(self, door: ControlDoor, turn: HistoryTurn, text: str) -> ControlResult:
         """Let a line read *text*; where it is the familiar's and can be rewritten, the place shows it so."""
         if not text.strip():
-            raise HistoryError("There are no words to put there: /undo takes the last exchange back, /hide N a line.")
+            raise HistoryError("Say what it should read. /undo removes the last exchange, /hide N hides a line.")
         await self._queue.wait_until_channel_idle(door.channel_id)
         if await off_loop(self._edits.record_edit_of_turn, turn.id, text):
             self._on_change(door.channel_id, turn.id, text)
@@ -213,6 +228,13 @@ class ChatControls:
                     await self._rewrite(door.place, turn, "")
         return gone
 
+    async def remove_turn(self, turn: HistoryTurn) -> None:
+        """Take one line back, wherever it stands; those around it stay."""
+        await self._queue.wait_until_channel_idle(turn.channel_id)
+        await off_loop(self._versions.mark_turns, [turn.id], TurnMark.undone)
+        self._on_change(turn.channel_id, turn.id, None)
+        await self._correct_memory()
+
     # Showing
 
     async def show(self, door: ControlDoor, turn: HistoryTurn) -> None:
@@ -224,8 +246,7 @@ class ChatControls:
 
     async def _rewrite(self, place: Place, turn: HistoryTurn, text: str) -> None:
         """Let the messages a reply stands in read *text*; while that is done, none is known to be the reply's."""
-        stored = self._message(turn, "history")
-        ids = [piece.message_id for piece in stored.pieces] or [each for each in [turn.platform_message_id] if each]
+        ids = self._message_ids(turn)
         await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), turn.facts))
         persona = alter_of(turn.facts)
         if persona is not None:
@@ -238,16 +259,21 @@ class ChatControls:
 
     # Versions
 
-    async def regenerate(self, door: ControlDoor, *, kind: GenerationKind = "regenerate") -> ControlResult | None:
-        """Another version of the last reply; None where the last line was a person's, who is answered instead."""
+    async def regenerate(
+        self, door: ControlDoor, *, kind: GenerationKind = "regenerate", reasoning: bool = False
+    ) -> ControlResult | None:
+        """Another version of the last reply; None where the last line was a person's, who is answered instead.
+
+        *reasoning*: the model is told to think it through first.
+        """
         await self._queue.wait_until_channel_idle(door.channel_id)
         asked, replies = _last_exchange(await self._visible(door.channel_id))
         if not asked:
             raise HistoryError(
-                NOTHING_SAID if not replies else "Nobody has asked yet: /greeting chooses another greeting."
+                NOTHING_SAID if not replies else "You have not said anything yet. /greeting chooses another greeting."
             )
         if not replies:
-            await self._answer(door, asked, door.place, TurnOptions())
+            await self._answer(door, asked, door.place, TurnOptions(reasoning=reasoning))
             return None
         last = replies[-1]
         revises = TurnRevision(asker=door.speaker, turn_id=last.id)
@@ -255,7 +281,7 @@ class ChatControls:
         exchange = asked
         if kind == "swipe" and await self._is_exact(door.channel_id):
             place, exchange = ControlPlace(door), [last]  # SillyTavern leaves the answer in the chat while it swipes
-        await self._answer(door, exchange, place, TurnOptions(kind=kind, revises=revises))
+        await self._answer(door, exchange, place, TurnOptions(kind=kind, reasoning=reasoning, revises=revises))
         return await self._made(place, last)
 
     async def swipe(self, door: ControlDoor, to: int | None = None, *, step: int = 1) -> ControlResult | None:
@@ -306,7 +332,41 @@ class ChatControls:
         await self._answer(door, last, place, asked)
         if not place.text:
             raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
+        self._drafts.put((door.channel_id, door.speaker.canonical_key), place.text)
         return place.text
+
+    async def post_draft(self, door: ControlDoor) -> InboundMessage:
+        """Post what was last written for the speaker, whom it was shown to, under their name: the message that it is.
+
+        It is posted once. `HistoryError` where there is nothing to post, or the place does not do that.
+        """
+        key = (door.channel_id, door.speaker.canonical_key)
+        draft = self._drafts.get(key)
+        if draft is None:
+            raise HistoryError(
+                "I have not written a line for you yet: /impersonate writes one, /impersonate say posts it."
+            )
+        if not door.place.features.posts_for_people:
+            raise HistoryError("Here I cannot write under your name; say it yourself.")
+        if len(draft) > door.place.features.limit:
+            raise HistoryError("That is too long for one message; say it yourself.")
+        self._drafts.pop(key)
+        try:
+            message_id = await door.place.post_for(door.speaker, draft)
+        except DeliveryError as error:
+            self._drafts.put(key, draft)
+            raise HistoryError(f"It could not be posted under your name: {error}.") from error
+        return InboundMessage(
+            platform=door.speaker.platform,
+            channel_id=door.channel_id,
+            author=door.speaker,
+            text=draft,
+            timestamp=self._clock.now(),
+            message_id=message_id,
+            guild_id=door.guild_id,
+            wants_answer=True,
+            webhook=WebhookIdentity(webhook_id=message_id, name=door.speaker.label, imitates=door.speaker),
+        )
 
     async def speak_now(self, door: ControlDoor) -> None:
         """Have the familiar say something new: an answer to what people said last, or more of its own accord."""
@@ -316,6 +376,18 @@ class ChatControls:
         if not turns:
             raise HistoryError(NOTHING_SAID)
         await self._answer(door, turns, door.place, TurnOptions(manual=bool(replies)))
+
+    async def say_stopped(self, door: ControlDoor) -> None:
+        """Have the familiar say in a word that it stops, to whoever it was answering."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        asked, _ = _last_exchange(await self._visible(door.channel_id))
+        if asked:
+            await self._answer(door, asked[-1:], door.place, TurnOptions(stop=True))
+
+    async def answer_turn(self, door: ControlDoor, turn: HistoryTurn) -> None:
+        """Have the familiar answer one line, whatever was said since."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        await self._answer(door, [turn], door.place, TurnOptions())
 
     async def _answer(self, door: ControlDoor, turns: Sequence[HistoryTurn], place: Place, asked: TurnOptions) -> None:
         """Have the queue answer *turns* at *place*, and wait for it."""
@@ -357,7 +429,7 @@ class ChatControls:
         turns = await off_loop(
             self._history.recent, familiar_id=self._familiar_id, channel_id=channel_id, limit=LOOK_BACK
         )
-        mark = await off_loop(self._history.channel_marks.newest, self._familiar_id, channel_id)
+        mark = await off_loop(self._history.dialogue_starts.newest, self._familiar_id, channel_id)
         return turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
 
     async def _is_exact(self, channel_id: int) -> bool:
@@ -366,15 +438,16 @@ class ChatControls:
 
 def _last_exchanges(turns: Sequence[HistoryTurn], count: int) -> list[HistoryTurn]:
     """The turns of the last *count* exchanges; refused where there are fewer."""
-    start = len(turns)
+    left, gone = list(turns), set[int]()
     for found in range(count):
-        asked, replies = _last_exchange(turns[:start])
+        asked, replies = _last_exchange(left)
         if not asked and found:
-            raise HistoryError(f"No more than {pluralize(found, 'exchange')} can be taken back: /undo {found}.")
+            raise HistoryError(f"No more than {pluralize(found, 'exchange')} can be removed: /undo {found}.")
         if not asked:
-            raise HistoryError("There is no exchange to undo: nobody has asked yet." if replies else NOTHING_SAID)
-        start -= len(asked) + len(replies)
-    return list(turns[start:])
+            raise HistoryError("There is nothing to undo: no one has said anything yet." if replies else NOTHING_SAID)
+        gone.update(turn.id for turn in (*asked, *replies))
+        left = [turn for turn in left if turn.id not in gone]
+    return [turn for turn in turns if turn.id in gone]
 
 
 def _came_alike(turn: HistoryTurn, others: Sequence[HistoryTurn]) -> bool:
@@ -387,9 +460,12 @@ def _is_imported(turn: HistoryTurn) -> bool:
 
 
 def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], list[HistoryTurn]]:
-    """What people said last, and the replies behind it."""
+    """What people said last, and the replies behind it; where many asked at once, the last reply and its question."""
+    answered = set(find_answered_ids(turns[-1].facts)) if turns else set()
+    asked = [turn for turn in turns if turn.id in answered]
+    if asked:
+        return asked, [turn for turn in turns if not answered.isdisjoint(find_answered_ids(turn.facts))]
     replies: list[HistoryTurn] = []
-    asked: list[HistoryTurn] = []
     for turn in reversed(turns):
         if turn.role == "assistant" and not asked:
             replies.insert(0, turn)

@@ -38,7 +38,7 @@ LEAST_EMPHASISED = 60
 
 def split_reply_into_chunks(text: str, *, sentence_split_threshold: int, hard_cap: int = DEFAULT_HARD_CAP) -> list[str]:
     """Paragraphs; a long one by sentences; no piece longer than *hard_cap*."""
-    paragraphs = _parted(text, sentence_split_threshold, _cap_for(text, hard_cap))
+    paragraphs = _part(text, sentence_split_threshold, _cap_for(text, hard_cap))
     return [piece for paragraph in paragraphs for piece in _carry_emphasis(paragraph)]
 
 
@@ -48,8 +48,8 @@ def pack_reply(text: str, *, limit: int) -> list[str]:
         return [text.strip()] if text.strip() else []
     cap = _cap_for(text, limit)
     packed: list[str] = []
-    for paragraph in _parted(text, cap, cap):
-        for part, segment in enumerate(_carry_emphasis(_joined(paragraph, cap, len(packed[-1]) + 2 if packed else 0))):
+    for paragraph in _part(text, cap, cap):
+        for part, segment in enumerate(_carry_emphasis(_join(paragraph, cap, len(packed[-1]) + 2 if packed else 0))):
             if packed and not part and len(packed[-1]) + 2 + len(segment) <= cap:
                 packed[-1] += f"\n\n{segment}"
             else:
@@ -57,7 +57,7 @@ def pack_reply(text: str, *, limit: int) -> list[str]:
     return packed
 
 
-def _joined(pieces: list[str], cap: int, taken: int) -> list[str]:
+def _join(pieces: list[str], cap: int, taken: int) -> list[str]:
     """*pieces* of one paragraph put together again as far as *cap* allows, of which *taken* is taken for the first."""
     segments: list[str] = []
     taken = taken if len(pieces[0]) <= cap - taken else 0
@@ -112,13 +112,13 @@ def _gap(before: str, after: str) -> str:
     return "\n" if before.endswith(FENCE) or after.startswith(FENCE) else " "
 
 
-def _parted(text: str, threshold: int, cap: int) -> list[list[str]]:
+def _part(text: str, threshold: int, cap: int) -> list[list[str]]:
     """The pieces of each paragraph."""
     parted = []
     for paragraph in _split(text, _PARAGRAPHS):
         stripped = paragraph.strip()
         parts = _split(stripped, _AFTER_SENTENCE) if len(stripped) > threshold else [stripped]
-        pieces = [piece for part in parts for piece in _capped(part.strip(), max(1, cap)) if piece]
+        pieces = [piece for part in parts for piece in _cap(part.strip(), max(1, cap)) if piece]
         if pieces:
             parted.append(pieces)
     return parted
@@ -138,7 +138,7 @@ def _split(text: str, at: re.Pattern[str]) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _capped(piece: str, cap: int) -> list[str]:
+def _cap(piece: str, cap: int) -> list[str]:
     parts: list[str] = []
     while len(piece) > cap:
         head, piece = _cut(piece, cap)

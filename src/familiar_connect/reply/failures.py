@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
+from familiar_connect.chat.place import Place
+from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.place_readers import OwnerContact
+from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import (
     ConfigError,
     EmptyReplyError,
@@ -11,17 +17,22 @@ from familiar_connect.errors import (
     ModelSetupError,
     ModelTimeoutError,
     PromptTooLongError,
+    SilentReplyError,
     SpendingLimitError,
     TurnDeadlineError,
 )
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence
+
+logger = logging.getLogger(__name__)
 
 _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     ((TurnDeadlineError, ModelTimeoutError), "the model took too long"),
+    (SilentReplyError, "the model chose to say nothing, twice"),
     (EmptyReplyError, "the model answered with nothing, twice"),
     (SpendingLimitError, "today's limit is reached"),
     (PromptTooLongError, "this is more than the model can take in"),
-    (ConfigError, "a settings file of mine is wrong"),
+    (ConfigError, "one of my settings files is wrong"),
     (HistoryError, "my history cannot be read"),
 )
 _STATUS = {
@@ -72,3 +83,51 @@ def full_reason(error: Exception) -> str:
     if is_out_of_memory(error):
         return reply_memory_sentence()
     return f"the model failed ({type(error).__name__}). `familiar doctor` looks for the cause."
+
+
+class FailureReports:
+    """Tells the owner, and whoever waits, why there is no reply or not all of one."""
+
+    def __init__(self, owner: OwnerContact, labels: ChannelLabels) -> None:
+        self._owner = owner
+        self._labels = labels
+
+    async def report_undelivered(self, exchange: Exchange, reason: str) -> None:
+        logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})
+        await self._tell_owner(f"A reply in {self._labels.describe(exchange.channel_id)} could not be sent: {reason}.")
+
+    async def report_failure(self, exchange: Exchange, place: Place, error: Exception) -> None:
+        """Say why there is no reply: to whoever can mend it in full, to whoever waits in a few words.
+
+        Where the owner cannot be written to, a room is told what may be read there; the owner's own place everything.
+        """
+        logger.warning("main reply failed", extra={"error": type(error).__name__})
+        logger.debug("why the main reply failed", exc_info=error)
+        words = full_reason(error)
+        if exchange.asked.reminder is not None:  # it is told in plain words instead
+            await self._tell_owner(
+                f"A reminder in {self._labels.describe(exchange.channel_id)} was told without a model: {words}"
+            )
+            return
+        if self._is_owners_door(exchange):
+            await place.notice(f"No reply: {words}")
+            return
+        if not self._owner.is_reachable:
+            await place.notice(f"No reply: {room_reason(error)}")
+            return
+        await self._tell_owner(f"No reply in {self._labels.describe(exchange.channel_id)}: {words}")
+        if exchange.is_awaited:
+            await place.notice(f"No reply: {short_reason(error)}. My owner is told more.")
+
+    def _is_owners_door(self, exchange: Exchange) -> bool:
+        """Whether only the owner reads what is told there."""
+        author = exchange.messages[-1].author if exchange.messages else None
+        is_own_door = exchange.guild_id is None if author is None else author.platform in LOCAL_PLATFORMS
+        is_between_us = exchange.guild_id is None and author is not None and self._owner.is_owner(author)
+        return is_own_door or is_between_us
+
+    async def _tell_owner(self, sentence: str) -> None:
+        try:
+            await self._owner.tell(sentence)
+        except Exception as error:  # isolation: whoever is to be told may be out of reach too
+            logger.warning("the owner could not be told", extra={"error": type(error).__name__})

@@ -36,12 +36,12 @@ from familiar_connect.chat.place import Place, PlaceFeatures, PostedMessage, Rep
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError, HistoryError
+from familiar_connect.history.message_metadata import alter_of, own_turn_facts
 from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows, PieceState
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.reply.deliver import Sleep, send_with_retry
-from familiar_connect.reply.own_turn import alter_of, own_turn_facts
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -286,7 +286,7 @@ class ReplyOutbox:
             guild_id=reply.guild_id,
             mode=reply.mode,
             platform_message_id=said[0].message_id,
-            facts=own_turn_facts(said, reply.facts),
+            facts=own_turn_facts(said, reply.facts, answers=reply.answers),
             audience=reply.audience,
         )
 

@@ -1,7 +1,8 @@
 """OutgoingText: a reply on its way from the model's words to the platform's, and back for the history.
 
-A reply may begin with the handle of a message (`ref_2`): then it is aimed at that message, and the handle is taken
-off. Mentions and emojis become the platform's own marks.
+A reply may begin with the handle of a message (`ref_2`): then it is aimed at that message. Handles are between the
+program and the model, so all of them are taken off, wherever they stand. Mentions and emojis become the platform's own
+marks.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 
-from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.place import Place, ReplyTarget, TextMarks
+from familiar_connect.chat.types import MessageIdMap
 from familiar_connect.context.types import Prompt
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.identity import Author
 from familiar_connect.support.aio import closing_stream
 
-_AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*")
-_MAY_AIM = re.compile(r"\s*(?:[\[(@]?(?:r|re|ref|ref_\d{0,6})?|[\[(]ref_\d{0,6}[\])]?\s*:?|@?ref_\d{0,6}\s*:?)\s*\Z")
+_AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*", re.IGNORECASE)
+_MAY_AIM = re.compile(
+    r"\s*(?:[\[(@]?(?:r|re|ref|ref_\d{0,6})?|[\[(]ref_\d{0,6}[\])]?\s*:?|@?ref_\d{0,6}\s*:?)\s*\Z", re.IGNORECASE
+)
+_HANDLE = re.compile(r"(?:\[(?:ref|media)_\d{1,6}\]|\((?:ref|media)_\d{1,6}\))[ \t]?", re.IGNORECASE)
+_HANDLE_BEGUN = re.compile(r"[\[(](?:r|re|ref|ref_\d{0,6}|m|me|med|medi|media|media_\d{0,6})?\Z", re.IGNORECASE)
 _FINISHED = re.compile(r"@\{[^{}\n]{1,100}\}|<@!?\d{1,20}>|<a?:\w{1,64}:\d{1,20}>|:\w{2,64}:")
 """A mark that whatever follows leaves as it is."""
 _UNFINISHED = re.compile(r"(?:@(?:\{[^{}\n]{0,100})?|<[^<>\s]{0,100}|:\w{0,64}:?)\Z")
@@ -50,13 +55,13 @@ class OutgoingText:
         return ReplyTarget(message_id=self._aim, newest_id=self._aim, is_aimed=True)
 
     def encode(self, text: str) -> str:
-        """*text* as the platform takes it, without the handle it is aimed by."""
-        found = _AIM.match(text) if self._ids is not None else None
-        if found is not None and self._ids is not None:
-            chosen = self._ids.resolve(next(handle for handle in found.groups() if handle))
-            if chosen is not None:
-                self._aim = chosen
-                text = text[found.end() :]
+        """*text* as the platform takes it, without the handle it is aimed by, or any other."""
+        if (found := _AIM.match(text)) is not None:
+            handle = next(handle for handle in found.groups() if handle).lower()
+            chosen = self._ids.resolve(handle) if self._ids is not None else None
+            self._aim = chosen or self._aim
+            text = text[found.end() :]
+        text = _HANDLE.sub("", text)
         return self._marks.encode(text) if self._marks is not None else text
 
     def encode_whole(self, text: str) -> str:
@@ -71,13 +76,12 @@ class OutgoingText:
         written, shown = "", ""
         async with closing_stream(pieces) as stream:
             async for piece in stream:
-                if self._marks is None and self._ids is None:
-                    yield piece
-                    continue
                 written += piece
                 if _MAY_AIM.match(written):
                     continue
-                ready = self.encode(_without_unfinished(written))
+                settled = _HANDLE_BEGUN.sub("", written)
+                has_marks = self._marks is not None or self._ids is not None
+                ready = self.encode(_without_unfinished(settled) if has_marks else settled)
                 if ready.startswith(shown) and len(ready) > len(shown):
                     yield ready[len(shown) :]
                     shown = ready

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.config import TypingSimulationConfig
+from familiar_connect.config.channel import TypingSimulationConfig
 
 
 def compute_typing_delay(chunk: str, cfg: TypingSimulationConfig) -> float:

@@ -8,17 +8,17 @@ from functools import partial
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn, TurnRevision
-from familiar_connect.config import ChannelConfig
+from familiar_connect.config.channel import ChannelConfig
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.message_metadata import alter_facts, own_turn_facts
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.outbox import OutgoingReply
-from familiar_connect.reply.own_turn import alter_facts, own_turn_facts
 from familiar_connect.support.aio import off_loop
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,9 @@ async def record(
         guild_id=turn.guild_id,
         mode=mode,
         platform_message_id=pieces[0].message_id if pieces else None,
-        facts=own_turn_facts(pieces, alter_facts(turn.flags.alter)),
+        facts=own_turn_facts(
+            pieces, alter_facts(turn.flags.alter), answers=outgoing.reply.answers if outgoing is not None else ()
+        ),
     )
     has_words = bool(sent.strip())
     write: Callable[[], HistoryTurn | None] = partial(_settle, history, turn, append) if has_words else _nothing

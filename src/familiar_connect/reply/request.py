@@ -1,4 +1,4 @@
-"""to_request: a turn and its channel's settings become the request that the pipeline answers."""
+"""to_request: a turn, its scene and its channel's settings become the request that the pipeline answers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import math
 from dataclasses import replace
 from datetime import datetime
 
-from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.message_parts import ReferencedMessage
+from familiar_connect.chat.scene import ChannelRef, Scene
 from familiar_connect.chat.types import Turn
-from familiar_connect.config import ChannelConfig
 from familiar_connect.config.budgets import LayerAmounts, PromptBudget, budget_for_window, turns_within
-from familiar_connect.config.modes import SMALL_MODEL_SHARES
+from familiar_connect.config.channel import SMALL_MODEL_SHARES, ChannelConfig
+from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest, Layer, Modality, PendingTurn
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.support.tokens import estimate_tokens, is_vocabulary_ready
 
+MOST_ASSETS = 500
+"""Emojis, stickers, roles and other channels that a request carries."""
+MOST_EVENTS = 10
 LEAST_SHARE = 0.5
 """Part of a budget that our own blocks keep beside a preset of any length."""
 
@@ -109,3 +114,51 @@ def _without_preset_tokens(total: int, preset: ActivePreset | None, story: Story
         if node.is_enabled and not node.is_marker and not node.is_comment
     )
     return max(total - said, math.ceil(total * LEAST_SHARE))
+
+
+def with_place_settings(scene: Scene | None, settings: PlaceSettings) -> Scene | None:
+    """*scene* as the owner wants people told of: without the names they asked for, where those are switched off."""
+    if scene is None or settings.personal_memories_enabled:
+        return scene
+    return replace(scene, members=tuple(replace(member, is_personalised=False) for member in scene.members))
+
+
+def scene_for_turn(turn: Turn, scene: Scene | None, privacy: Privacy = EVERYTHING_ALLOWED) -> Scene | None:
+    """What of *scene* bears on *turn*: its own people, none that is not to be heard, and no endless lists."""
+    if scene is None:
+        return None
+    writers = {message.author_id for message in turn.messages} | {said.author.user_id for said in turn.said}
+    writers |= {author.user_id for author in (scene.participants if not turn.messages else ())}
+    if turn.imitated is not None:
+        writers.add(turn.imitated.author.user_id)
+
+    return replace(
+        scene,
+        members=tuple(
+            member
+            for member in scene.members
+            if {member.author.user_id, member.author.canonical_key} & writers and not privacy.is_full(member.author)
+        ),
+        participants=tuple(author for author in scene.participants if not privacy.is_full(author)),
+        channels=_limit_channels(scene, turn.channel_id),
+        thread_starter=_starter_for(turn, scene, privacy),
+        events=scene.events[:MOST_EVENTS],
+        roles=scene.roles[:MOST_ASSETS],
+        emojis=scene.emojis[-MOST_ASSETS:],
+        stickers=scene.stickers[-MOST_ASSETS:],
+    )
+
+
+def _starter_for(turn: Turn, scene: Scene, privacy: Privacy) -> ReferencedMessage | None:
+    """What the thread began with, unless it stands in the dialogue or is of somebody who is not to be heard."""
+    starter = scene.thread_starter
+    if starter is None or starter.author is None or (privacy.is_full(starter.author) and not starter.is_self):
+        return None
+    shown = {each for message in turn.messages for each in (message.id, *message.combined_message_ids)}
+    return None if starter.message_id in shown else starter
+
+
+def _limit_channels(scene: Scene, channel_id: int) -> tuple[ChannelRef, ...]:
+    """The channel itself first, for it is looked for; then others, which texts may point at."""
+    own = tuple(each for each in scene.channels if each.channel_id == channel_id)
+    return (*own, *(each for each in scene.channels if each.channel_id != channel_id))[:MOST_ASSETS]

@@ -9,38 +9,49 @@ from dataclasses import dataclass
 from functools import partial
 
 from familiar_connect.chat.place import Place
+from familiar_connect.chat.silence import CHOSE_SILENCE
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
 from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.place_readers import OwnerContact
 from familiar_connect.conversation.types import Exchange
-from familiar_connect.errors import ConfigError, DeliveryError, EmptyReplyError
-from familiar_connect.identity import LOCAL_PLATFORMS
+from familiar_connect.errors import ConfigError, DeliveryError, EmptyReplyError, SilentReplyError
+from familiar_connect.history.message_metadata import alter_facts
 from familiar_connect.llm.types import capabilities_of
-from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.presets.regex_turn import show_reply
+from familiar_connect.observe.trace import TraceBuilder, TurnTrace
+from familiar_connect.presets.regex_scripts import show_reply
 from familiar_connect.presets.story.types import StoryState
-from familiar_connect.reply.deliver import TextDeliveryTracker
-from familiar_connect.reply.delivery_task import DeliveryTasks
-from familiar_connect.reply.failures import full_reason, room_reason, short_reason
+from familiar_connect.reply.deliver import DeliveryTasks, TextDeliveryTracker
+from familiar_connect.reply.failures import FailureReports
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import OutgoingText, target_of
-from familiar_connect.reply.own_turn import alter_facts
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
-from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support.aio import closing_stream, off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.terminal_escapes import without_escapes
+from familiar_connect.support.text import without_escapes
 
 logger = logging.getLogger(__name__)
 
 PipelineFor = Callable[[ChannelConfig, ContextRequest, Place], ContextPipeline]
 """Builds the pipeline of one turn; called in a thread, for it looks at files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyOutcome:
+    """What went out, whether it was cut short, and the trace of how it came about."""
+
+    sent: str
+    trace: TurnTrace
+    interrupted: bool = False
+    error: str | None = None
+    silent: bool = False
+    """The model chose to say nothing, and was free to."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class ReplyRunner:
         archive: TurnArchive,
         recorder: TurnRecorder,
         outbox: ReplyOutbox | None = None,
-        owner: OwnerContact | None = None,
+        reports: FailureReports | None = None,
         pause_background: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Clock | None = None,
         keep_story: Callable[[int, StoryState], None] | None = None,
@@ -86,7 +97,7 @@ class ReplyRunner:
         self._archive = archive
         self._recorder = recorder
         self._outbox = outbox
-        self._owner = owner or OwnerContact()
+        self.reports = reports or FailureReports(OwnerContact(), ChannelLabels())
         self._pause_background = pause_background
         self._clock = clock or SystemClock()
         self._keep_story = keep_story
@@ -101,7 +112,7 @@ class ReplyRunner:
                 outcome = await self._respond(exchange, place, may_be_remade=left > 0)
                 if outcome is None or outcome.error != READERS_CHANGED:
                     return outcome
-            await self._report_undelivered(exchange, READERS_CHANGED)
+            await self.reports.report_undelivered(exchange, READERS_CHANGED)
             return outcome
 
     async def _respond(self, exchange: Exchange, place: Place, *, may_be_remade: bool) -> ReplyOutcome | None:
@@ -110,16 +121,16 @@ class ReplyRunner:
         try:
             setup = await self._turns.channel_setup(exchange.channel_id, is_voice=exchange.is_voice)
         except ConfigError as broken:
-            await self.report_failure(exchange, place, broken)
+            await self.reports.report_failure(exchange, place, broken)
             return None
         if (reason := await place.why_not_writable()) is not None:
-            await self._report_undelivered(exchange, reason)
+            await self.reports.report_undelivered(exchange, reason)
             return None
         channel = setup.channel
         try:
             turn, request = await self._turns.build(exchange, place, setup)
         except MemoryError as failure:
-            await self.report_failure(exchange, place, failure)
+            await self.reports.report_failure(exchange, place, failure)
             return None
         answered = frozenset(person.canonical_key for person in exchange.people_answered)
         tracker = self._deliveries.begin(exchange.channel_id, answered)
@@ -132,7 +143,7 @@ class ReplyRunner:
             with self._pause_background():
                 check = partial(self._check_readers, request, exchange, place)
                 kept = await self._answer(
-                    request, channel, place, outgoing, tracker, seen, text, check, insists=exchange.was_cut
+                    request, channel, place, outgoing, tracker, seen, text, check, sends_first_piece=exchange.was_cut
                 )
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
@@ -140,10 +151,12 @@ class ReplyRunner:
             error = READERS_CHANGED
         except DeliveryError as failure:
             error = str(failure)
-            await self._report_undelivered(exchange, error)
+            await self.reports.report_undelivered(exchange, error)
         except Exception as failure:  # isolation: whatever ails a model costs its reply
             error = str(failure)
-            await self.report_failure(exchange, place, failure)
+            if isinstance(failure, SilentReplyError):
+                seen.trace.tag("silent", "yes")
+            await self.reports.report_failure(exchange, place, failure)
         finally:
             sent = text.decode(text_sent(tracker, place))
             cut = tracker.task is not None and tracker.task.cancelled()
@@ -179,13 +192,13 @@ class ReplyRunner:
         text: OutgoingText,
         check: Callable[[], Awaitable[None]],
         *,
-        insists: bool,
+        sends_first_piece: bool,
     ) -> KeptReply | None:
         """Make the reply, *check* once that it may go out, and send it.
 
         Where scripts have it kept or shown otherwise than it was written, what is kept.
         """
-        reach: Place = outgoing or place
+        target: Place = outgoing or place
         pipeline = await off_loop(self._pipeline_for, channel, request, place)
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
@@ -196,7 +209,7 @@ class ReplyRunner:
                 text.prepare(live.reply.prompt)
                 try:
                     pieces = _after(check, text.encode_stream(live))
-                    await self._deliver(pieces, reach, channel, tracker, seen.trace)
+                    await self._deliver(pieces, target, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
             _refuse_empty(live.reply, may_be_silent=free)
@@ -213,7 +226,9 @@ class ReplyRunner:
         kept = None if shown == reply.text == words else KeptReply(words, reply.text if shown != reply.text else None)
         if kept is not None and outgoing is not None:
             outgoing.keep_words(kept.words, kept.view)
-        await self._deliver(text.encode_whole(shown), reach, channel, tracker, seen.trace, insists=insists)
+        await self._deliver(
+            text.encode_whole(shown), target, channel, tracker, seen.trace, sends_first_piece=sends_first_piece
+        )
         await self._keep_state(request, reply)
         return kept
 
@@ -238,10 +253,12 @@ class ReplyRunner:
         tracker: TextDeliveryTracker,
         trace: TraceBuilder,
         *,
-        insists: bool = False,
+        sends_first_piece: bool = False,
     ) -> None:
         async with trace.span("deliver"):
-            await self._deliveries.deliver(reply, place, channel.typing_simulation, tracker, insists=insists)
+            await self._deliveries.deliver(
+                reply, place, channel.typing_simulation, tracker, sends_first_piece=sends_first_piece
+            )
 
     async def _begin_outgoing(
         self, turn: Turn, channel: ChannelConfig, place: Place, text: OutgoingText
@@ -260,44 +277,6 @@ class ReplyRunner:
         )
         outgoing.address(text.target, text.decode)
         return outgoing
-
-    async def _report_undelivered(self, exchange: Exchange, reason: str) -> None:
-        logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})
-        await self._tell_owner(f"A reply in channel {exchange.channel_id} could not be sent: {reason}.")
-
-    async def report_failure(self, exchange: Exchange, place: Place, error: Exception) -> None:
-        """Say why there is no reply: to whoever can mend it in full, to whoever waits in a few words.
-
-        Where the owner cannot be written to, a room is told what may be read there; the owner's own place everything.
-        """
-        logger.warning("main reply failed", extra={"error": type(error).__name__})
-        logger.debug("why the main reply failed", exc_info=error)
-        words = full_reason(error)
-        if exchange.asked.reminder is not None:  # it is told in plain words instead
-            await self._tell_owner(f"A reminder in channel {exchange.channel_id} was told without a model: {words}")
-            return
-        if self._is_owners_door(exchange):
-            await place.notice(f"No reply: {words}")
-            return
-        if not self._owner.is_reachable:
-            await place.notice(f"No reply: {room_reason(error)}")
-            return
-        await self._tell_owner(f"No reply in channel {exchange.channel_id}: {words}")
-        if exchange.is_awaited:
-            await place.notice(f"No reply: {short_reason(error)}. My owner is told more.")
-
-    def _is_owners_door(self, exchange: Exchange) -> bool:
-        """Whether only the owner reads what is told there."""
-        author = exchange.messages[-1].author if exchange.messages else None
-        is_own_door = exchange.guild_id is None if author is None else author.platform in LOCAL_PLATFORMS
-        is_between_us = exchange.guild_id is None and author is not None and self._owner.is_owner(author)
-        return is_own_door or is_between_us
-
-    async def _tell_owner(self, sentence: str) -> None:
-        try:
-            await self._owner.tell(sentence)
-        except Exception as error:  # isolation: whoever is to be told may be out of reach too
-            logger.warning("the owner could not be told", extra={"error": type(error).__name__})
 
 
 async def _after(check: Callable[[], Awaitable[None]], pieces: AsyncIterable[str]) -> AsyncIterator[str]:
@@ -319,7 +298,11 @@ def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:
 def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
     """Say so where a model that was to speak, and was asked again, wrote no word of a reply."""
     done = reply.completion
-    if may_be_silent or reply.used_tools or done is None or reply.text.strip():
+    if may_be_silent or reply.used_tools or reply.text.strip():
+        return
+    if reply.ended_by == CHOSE_SILENCE:
+        raise SilentReplyError("The model chose to say nothing to somebody who spoke to it: ask again.")
+    if done is None:
         return
     if done.finish_reason == "length":
         raise EmptyReplyError(

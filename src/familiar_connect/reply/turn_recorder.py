@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from familiar_connect.config import ChannelConfig
-from familiar_connect.context.budget import NO_BUDGET
+from familiar_connect.context.budget import NO_BUDGET, OWN_REPLIES, OWN_REPLIES_UNSEEN
 from familiar_connect.context.generate import Generation
 from familiar_connect.context.pipeline import PipelineReply
 from familiar_connect.context.prompt_facts import blocks_of
@@ -21,7 +21,7 @@ from familiar_connect.llm.types import Message
 from familiar_connect.observe.inspector import turn_facts
 from familiar_connect.observe.last_context import NOTES, LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
-from familiar_connect.observe.prompt_prefix import PrefixMeter
+from familiar_connect.observe.prompt_diff import PrefixMeter
 from familiar_connect.observe.replay_store import ReplayRecord, ReplayStore, hash_messages
 from familiar_connect.observe.trace import StageSpan, TraceBuilder, TurnTrace
 from familiar_connect.reply.prompt_replay import full_prompt, infer_fitting
@@ -230,4 +230,5 @@ def cuts_and_timings(trace: TurnTrace) -> str:
 def _cut(note: Mapping[str, object]) -> str:
     full = note["full"]
     why = f"no budget for {note['layer']} here" if full == NO_BUDGET else f"{note['layer']}; no room in the {full}"
+    why = OWN_REPLIES_UNSEEN if full == OWN_REPLIES else why
     return f"{note['source']} {note['reason']}, {note['tokens_dropped']} tokens ({why})"

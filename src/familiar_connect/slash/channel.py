@@ -14,7 +14,7 @@ MAX_PLACEHOLDER = 100
 CLEAR = "clear"
 
 _MEANING = {
-    ChannelMode.full_rp: "Play the part in full here: scenes, actions, long replies.",
+    ChannelMode.full_rp: "Full role-play here: scenes, actions, long replies.",
     ChannelMode.text_conversation_rp: "Chat in character here, as people text each other.",
     ChannelMode.imitate_voice: "Write here as if every reply were spoken aloud.",
 }
@@ -23,7 +23,7 @@ _MEANING = {
 def _set_mode_handler(mode: ChannelMode) -> SlashHandler:
     async def set_mode(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         await off_loop(familiar.channel_configs.set_mode, ctx.channel_id, mode)
-        return SlashReply(text=f"This channel is in the mode {mode.value} from the next reply on.")
+        return SlashReply(text=f"This channel uses the mode {mode.value} from the next reply on.")
 
     return set_mode
 
@@ -52,7 +52,7 @@ async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
     hint = truncate_chars(one_line(default or "Where does this take place?"), MAX_PLACEHOLDER)
     return SlashForm(
         title="Backdrop of this channel",
-        label="Where and how it takes place; empty: none",
+        label="Where and how it takes place; leave empty for none",
         value=config.backdrop_override or "",
         placeholder=hint[:MAX_PLACEHOLDER],
     )

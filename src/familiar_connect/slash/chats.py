@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.branches import copy_turns
-from familiar_connect.history.chats import Chat
+from familiar_connect.history.chats import Chat, copy_turns
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import names_begun
@@ -15,7 +14,7 @@ from familiar_connect.support.text_table import TableStyle, text_table
 
 NEW = "new"
 MOST_LISTED = 50
-ONE_CHAT = "Here every channel and every thread is a chat of its own: begin a thread for a new one."
+ONE_CHAT = "Here every channel and thread is its own chat. Start a thread for a new one."
 
 
 async def run_chat(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -44,7 +43,7 @@ async def run_branch(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     name = (rest if is_number else ctx.words).strip() or None
     chat, count = await off_loop(branch_chat, familiar, ctx.channel_id, line.id, name)
     lines = pluralize(count, "line")
-    return SlashReply(text=f"The chat {chat.name!r} begins with {lines} of the other one.", channel_id=chat.channel_id)
+    return SlashReply(text=f"The chat {chat.name!r} starts with {lines} of the other one.", channel_id=chat.channel_id)
 
 
 def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:
@@ -84,19 +83,21 @@ def _listing(familiar: Familiar, place_id: int, channel_id: int, columns: int) -
 
 CHAT = SlashCommand(
     name="chat",
-    description="The chats there are; /chat NAME goes to one, /chat new [NAME] begins one.",
+    description="List the chats. /chat NAME opens one, /chat new [NAME] starts one.",
     run=run_chat,
     is_control=True,
-    options=(SlashOption(name="name", description="A chat to go to, or: new."),),
+    needs_chats=True,
+    options=(SlashOption(name="name", description="The chat to open, or new."),),
     words=(NEW,),
 )
 BRANCH = SlashCommand(
     name="branch",
-    description="Begin another chat with this one's lines up to a line: /branch 3 [NAME].",
+    description="Start another chat from a line of this one: /branch 3 [NAME].",
     run=run_branch,
     is_control=True,
+    needs_chats=True,
     options=(
-        SlashOption(name="line", description="The last line it has; the newest is 1."),
-        SlashOption(name="name", description="What the new chat is called."),
+        SlashOption(name="line", description="The last line to copy; the newest is 1."),
+        SlashOption(name="name", description="A name for the new chat."),
     ),
 )

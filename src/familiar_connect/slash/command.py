@@ -6,19 +6,47 @@ options, or written into a form.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Protocol
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, Scene
-from familiar_connect.familiar import Familiar
+from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.word_wrap import ENDLESS
+
+if TYPE_CHECKING:  # an extension that only says what its commands are loads none of a familiar's parts
+    from familiar_connect.familiar import Familiar
+
+logger = logging.getLogger(__name__)
+
+NOT_THE_OPERATOR = "Only my operator may use that."
+MAY_NOT_MANAGE = "You need the right to manage this channel."
+MAY_NOT_CONTROL = "You need the right to manage this channel; `controls` under [{section}] can allow everyone."
+"""Where a platform's settings let everyone."""
+ONLY_FOR_OWNER = "The answer names my owner's files, so only my owner may see it. `familiar doctor` says what is wrong."
+WRONG_SETTINGS = "One of my settings files is wrong. My owner can find it with `familiar doctor`."
 
 
 async def _ignore_acknowledgement(text: str) -> None:
     """For platforms whose people see the answer at once."""
+
+
+class OptionKind(Enum):
+    """What somebody chooses or types, where a platform can tell: it then shows what there is to choose from."""
+
+    text = "text"
+    number = "number"
+    person = "person"
+    """Comes as `platform:id`."""
+    channel = "channel"
+    """Comes as the number of the channel."""
+    role = "role"
+    """Comes as the network's id of the role."""
 
 
 class VoiceControl(Protocol):
@@ -62,6 +90,15 @@ class SlashPlace:
     """Begins to read what was said in a channel before; None: the platform does not show it, or nobody wants it."""
     parent_id: int | None = None
     """The channel or forum that a thread or post is in."""
+    may_manage: bool = False
+    """Whoever asks has the right to manage this channel."""
+    say: Callable[[str], Awaitable[None]] | None = None
+    """Says something to everybody who reads there, without a model; None: nothing can be said."""
+
+
+async def find_no_place(channel_id: int) -> SlashPlace | None:
+    """For platforms that show no other channel than the one a command is used in."""
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +125,15 @@ class SlashContext:
     """The section of the settings in which `controls` says who may use them; None: the platform has none."""
     acknowledge: Callable[[str], Awaitable[None]] = _ignore_acknowledgement
     """Says a first word where the answer takes longer than people wait."""
+    find_place: Callable[[int], Awaitable[SlashPlace | None]] = find_no_place
+    """Another channel of the same server, as the asker meets it; None: it cannot be seen."""
+    message_id: str | None = None
+    """The message that it is used on, by the platform's own id; None: on none."""
+    may_manage_server: bool = False
+    others_read: bool = False
+    """The answer is shown to everybody who reads the channel."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What those are called whose ids stand in the words, where the platform says so."""
 
     @property
     def guild_id(self) -> int | None:
@@ -100,6 +146,17 @@ class SlashFile:
 
     name: str
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashPicker:
+    """Something to choose from below an answer; what is chosen is used as the command's words, behind *words*."""
+
+    kind: OptionKind
+    label: str
+    words: str
+    may_be_empty: bool = False
+    """Choosing nothing is a choice, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +173,10 @@ class SlashReply:
     """Words for the asker to say, or to change first, where a line can be begun for them."""
     channel_id: int | None = None
     """The chat to go on in, where one door has several."""
+    pickers: tuple[SlashPicker, ...] = ()
+    """Shown below the answer where a platform can; elsewhere the words that they stand for are typed."""
+    replaces: bool = False
+    """Chosen in a picker, the answer stands in place of the one that the picker was below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +189,11 @@ class SlashOption:
     choices: tuple[str, ...] = ()
     suggest: Callable[[Familiar, str], Awaitable[list[str]]] | None = None
     """What someone who has begun to type may mean."""
+    suggest_to_operator: Callable[[Familiar, str], Awaitable[list[str]]] | None = None
+    """The same for the operator, where they are offered more."""
+    kind: OptionKind = OptionKind.text
+    words: str = ""
+    """Stand before the value, where a platform has a field for it, so that the command knows what it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +207,7 @@ class SlashForm:
     max_length: int = 4000
 
 
-SlashHandler = Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
+SlashHandler = Callable[[SlashContext, "Familiar"], Awaitable[SlashReply]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +225,82 @@ class SlashCommand:
     """Where a platform has forms, the command opens this one first."""
     words: tuple[str, ...] = ()
     """Words that may follow the name, besides what its first option offers: for where lines are typed."""
+    message_title: str = ""
+    """What it is called where it is offered on a message, which `message_id` names; empty: it is typed."""
     is_control: bool = False
     """For those the owner lets control a chat, and those who may manage the channel."""
     channels_only: bool = False
     """Makes sense only where there are channels to choose from."""
     servers_only: bool = False
     """Makes sense only on a server; refused elsewhere, or without effect there."""
+    needs_chats: bool = False
+    """Of use only where one door has several chats."""
     needs_voice: bool = False
     """Of use only where the familiar can hear or speak aloud."""
+
+
+class SlashCommands:
+    """Commands by name: those of a program, and those that a familiar's extensions add."""
+
+    def __init__(self, commands: Sequence[SlashCommand], message_actions: Sequence[SlashCommand] = ()) -> None:
+        self._commands = tuple(commands)
+        self.message_actions = tuple(message_actions)
+        """What can be done to one message, each under its `message_title`."""
+
+    def list_for(self, familiar: Familiar) -> tuple[SlashCommand, ...]:
+        """The commands of *familiar*: ours, then those of extensions that have a name of their own."""
+        added = {each.name: each for each in familiar.added.slash_commands if isinstance(each, SlashCommand)}
+        return (*self._commands, *(each for name, each in added.items() if self.find(name) is None))
+
+    def find(self, name: str, familiar: Familiar | None = None) -> SlashCommand | None:
+        """The command called *name*, among those of *familiar*; among ours alone where none is given."""
+        among = self._commands if familiar is None else self.list_for(familiar)
+        return next((each for each in among if each.name == name), None)
+
+
+def is_offered_at(wanted: SlashCommand, ctx: SlashContext) -> bool:
+    """Whether the command makes sense where it would be used."""
+    voice = ctx.place.voice if ctx.place is not None else None
+    if wanted.needs_voice and voice is None:
+        return False
+    return ctx.guild_id is not None or not (wanted.channels_only or wanted.servers_only)
+
+
+def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
+    """Why the asker may not use the command; None: they may."""
+    if ctx.is_operator:
+        return None
+    if wanted.operator_only:
+        return NOT_THE_OPERATOR
+    if wanted.is_control and not (ctx.may_control or ctx.may_manage):
+        section = ctx.controls_section
+        return MAY_NOT_MANAGE if section is None else MAY_NOT_CONTROL.format(section=section)
+    if wanted.needs_manage and not ctx.may_manage:
+        return MAY_NOT_MANAGE
+    return None
+
+
+async def run_command(wanted: SlashCommand, ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """Use the command if the asker may; whatever goes wrong is an answer, too."""
+    refused = refusal(wanted, ctx)
+    if refused is not None:
+        return SlashReply(text=refused)
+    try:
+        return _without_paths(await wanted.run(ctx, familiar), ctx, familiar)
+    except FamiliarError as error:
+        logger.warning("slash command refused", extra={"command": wanted.name, "error": type(error).__name__})
+        if isinstance(error, ConfigError) and not ctx.is_operator:
+            return SlashReply(text=WRONG_SETTINGS)
+        return _without_paths(SlashReply(text=str(error)), ctx, familiar)
+    except Exception as error:  # isolation: one command that fails ends nothing else
+        logger.exception("slash command failed", extra={"command": wanted.name})
+        return SlashReply(text=f"That did not work ({type(error).__name__}). The log says more.")
+
+
+def _without_paths(reply: SlashReply, ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """*reply*, where it tells nobody but the operator where the owner's files lie."""
+    if ctx.is_operator:
+        return reply
+    shown = f"{reply.text}\n{reply.file.text if reply.file is not None else ''}\n{reply.draft or ''}"
+    folders = {str(each) for each in (familiar.root, familiar.root.resolve(), Path.home())} - {"/"}
+    return SlashReply(text=ONLY_FOR_OWNER) if any(folder in shown for folder in folders) else reply

@@ -16,9 +16,9 @@ def _note_handler(kind: FeedbackKind) -> SlashHandler:
         if len(reason.strip()) > MAX_REASON:
             return SlashReply(text=f"A reason has at most {MAX_REASON} characters; that one has {len(reason)}.")
         if familiar.stores.privacy.is_full(ctx.author):
-            return SlashReply(text="Your privacy is full, so nothing you do is kept. See /privacy.")
+            return SlashReply(text="Your privacy is full, so I keep nothing you do. See /privacy.")
         if ctx.guild_id is None:
-            return SlashReply(text=f"/{kind} belongs to a server: what I learn there, I keep to there.")
+            return SlashReply(text=f"/{kind} works on a server only: what I learn there stays there.")
         times = await off_loop(
             familiar.stores.conditioning.note,
             kind,
@@ -29,7 +29,7 @@ def _note_handler(kind: FeedbackKind) -> SlashHandler:
             persona=familiar.name,
         )
         past = ACTIONS[kind][action]
-        why = f" for: {reason.strip()}" if reason.strip() else ". Without a reason I cannot learn from it"
+        why = f" for: {reason.strip()}" if reason.strip() else ". I cannot learn from it without a reason"
         return SlashReply(
             text=f"{familiar.name} was {past}{why}." + (f" That makes {times} times." if times > 1 else "")
         )

@@ -11,17 +11,19 @@ from familiar_connect.observe.inspector import explain_turn
 from familiar_connect.observe.last_context import turn_of_page
 from familiar_connect.observe.turn_table import outline_turn
 from familiar_connect.reply.prompt_replay import prompt_page
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
-from familiar_connect.slash.readers import may_show_prompt
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashOption, SlashReply
+from familiar_connect.slash.people import may_show_prompt
 from familiar_connect.support.aio import off_loop
 
 FULL = "full"
 FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
+MORE_BY_CHOICE = f"`/context` with `{FULL}` as its choice shows the prompt itself; so does `familiar inspect`."
+"""Where its words are chosen, not typed."""
 
 FOR_FEWER = (
-    "The last prompt here was made when fewer people could read the channel, or nobody knows any more for whom: "
-    "say something first; the owner sees the old one with `familiar inspect`."
+    "The last prompt here may be from when fewer people could read this channel. Say something first; the owner can "
+    "see the old one with `familiar inspect`."
 )
 
 
@@ -42,13 +44,15 @@ async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     whole = SlashFile(name=FILE_NAME, text=explain_turn(trace, record, page))
     if ctx.words.strip().lower() == FULL:
         return SlashReply(text=explain_turn(trace, record, page, width=ctx.columns))
-    return SlashReply(text=f"{outline_turn(trace, record, ctx.columns)}\n\n{MORE}", file=whole)
+    more = MORE if ctx.place is None else MORE_BY_CHOICE
+    return SlashReply(text=f"{outline_turn(trace, record, ctx.columns)}\n\n{more}", file=whole)
 
 
 CONTEXT = SlashCommand(
     name="context",
-    description="Show what the last prompt was made of and what was cut; /context full shows all of it.",
+    description="Show what the last prompt was made of and what was cut, or with full all of it.",
     run=run_context,
     needs_manage=True,
+    options=(SlashOption(name="choice", description="full also shows the prompt itself.", choices=(FULL,)),),
     words=(FULL,),
 )

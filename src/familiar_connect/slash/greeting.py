@@ -15,7 +15,7 @@ from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.presets.greetings import split_greetings, without_name_question
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.roleplay import door_of, show_version
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, shorten
@@ -48,7 +48,7 @@ async def run_greeting(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         rows = [f"{number:>3}  {shorten(one_line(text), SHOWN_CHARS)}" for number, text in enumerate(greetings)]
         return SlashReply(text="\n".join(rows))
     if not wanted.isascii() or not wanted.isdigit() or len(wanted) > 6:
-        raise HistoryError("That takes a number: /greeting 1; /greeting shows them.")
+        raise HistoryError("Give a number, such as /greeting 1. /greeting lists them.")
     words = choose_greeting(greetings, int(wanted))
     if not words:
         raise HistoryError(f"Greeting {wanted} is empty: self/first_mes.md says nothing.")
@@ -59,7 +59,9 @@ async def _begin_with(ctx: SlashContext, familiar: Familiar, greetings: list[str
     door, controls = door_of(ctx), familiar.reply_path.controls
     there = await controls.lines(ctx.channel_id, 2)
     if len(there) > 1 or (there and there[0].role != "assistant"):
-        raise HistoryError("The chat has begun: /chat new begins another one, and /greeting chooses how.")
+        raise HistoryError(
+            "This chat has started already: /chat new starts another one, and /greeting chooses its greeting."
+        )
     turn = there[0] if there else await off_loop(_append, ctx, familiar, words)
     result = await controls.choose_text(turn, greetings, greetings.index(words))
     return await show_version(door, familiar, result)
@@ -104,8 +106,8 @@ def expand_greeting(words: str, familiar: Familiar, user: Author | None, group: 
 
 GREETING = SlashCommand(
     name="greeting",
-    description="The greetings there are; /greeting 1 begins the chat with another one.",
+    description="List the greetings. /greeting 1 starts the chat with another one.",
     run=run_greeting,
     is_control=True,
-    options=(SlashOption(name="number", description="Which; 0 is the first message."),),
+    options=(SlashOption(name="number", description="Its number; 0 is the first message.", kind=OptionKind.number),),
 )

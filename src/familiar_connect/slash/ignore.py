@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.conversation.ignored import find_author
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import LOCAL_PLATFORMS, Author
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import MAX_SUGGESTED, suggest_people
 from familiar_connect.support.aio import off_loop
 
@@ -17,22 +19,28 @@ async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.words.strip():
         people = await off_loop(ignored.all)
         if not people:
-            return SlashReply(text="I ignore nobody. /ignore NAME begins to.")
-        return SlashReply(text="I ignore " + ", ".join(map(str, people)) + ". /unignore NAME ends it.")
-    who = await off_loop(_find, ctx, familiar)
+            return SlashReply(text="I ignore no one. /ignore NAME ignores someone.")
+        return SlashReply(text="I ignore " + ", ".join(map(str, people)) + ". /unignore NAME answers them again.")
+    who = _with_name(await off_loop(_find, ctx, familiar), ctx)
     if familiar.owner.is_owner(who):
         return SlashReply(text="That is you; I always listen to you.")
     person = await off_loop(ignored.add, who)
-    return SlashReply(text=f"I ignore {person} from now on: heard as part of the talk, never answered.")
+    return SlashReply(text=f"I ignore {person} from now on: I still hear them, but I do not answer.")
 
 
 async def run_unignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.words.strip():
-        return SlashReply(text="Say whom: /unignore NAME, a mention, or platform:id.")
+        return SlashReply(text="Say who: /unignore NAME, a mention, or platform:id.")
     who = await off_loop(_find, ctx, familiar)
     if not await off_loop(familiar.stores.ignored.remove, who):
-        return SlashReply(text=f"I did not ignore {who.label}.")
+        return SlashReply(text=f"I was not ignoring {who.label}.")
     return SlashReply(text=f"I answer {who.label} again.")
+
+
+def _with_name(who: Author, ctx: SlashContext) -> Author:
+    """*who* under the name that the platform gives with an id, where nobody here knows one."""
+    known = ctx.names.get(who.user_id)
+    return who if who.is_named or known is None else replace(who, display_name=known)
 
 
 def _find(ctx: SlashContext, familiar: Familiar) -> Author:
@@ -50,20 +58,27 @@ def _find(ctx: SlashContext, familiar: Familiar) -> Author:
 async def suggest_ignored(familiar: Familiar, begun: str) -> list[str]:
     """People on the list whose name or id holds what was typed so far."""
     people = await off_loop(familiar.stores.ignored.all)
-    return [one.key for one in people if begun.strip().lower() in str(one).lower()][:MAX_SUGGESTED]
+    return [str(one) for one in people if begun.strip().lower() in str(one).lower()][:MAX_SUGGESTED]
 
 
 IGNORE = SlashCommand(
     name="ignore",
-    description="Answer somebody no more; without a name: whom I ignore.",
+    description="Stop answering someone. Without a name, lists who is ignored.",
     run=run_ignore,
-    options=(SlashOption(name="person", description="A name, a mention or platform:id.", suggest=suggest_people),),
+    options=(
+        SlashOption(
+            name="person",
+            description="A name, a mention or platform:id.",
+            suggest=suggest_people,
+            kind=OptionKind.person,
+        ),
+    ),
     operator_only=True,
 )
 
 UNIGNORE = SlashCommand(
     name="unignore",
-    description="Answer somebody again.",
+    description="Answer someone again.",
     run=run_unignore,
     options=(
         SlashOption(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.disclosure import may_tell_all
+from familiar_connect.audience import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
 from familiar_connect.memory.maintenance.person_page import PersonPage, build_person_page
@@ -10,7 +10,7 @@ from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
-from familiar_connect.slash.readers import readers_at
+from familiar_connect.slash.people import readers_at
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import list_some
 
@@ -64,8 +64,8 @@ def _explain_nothing(familiar: Familiar, wanted: str) -> str:
         or wanted.casefold() == (familiar.config.user_name or "").casefold()
     )
     if known:
-        return f"Nothing that may be told here is written about {wanted} yet: that is done when a talk is over."
-    return f"There is no memory file {wanted!r} and nobody called so. /memory lists the files."
+        return f"I have no note about {wanted} that I may show here yet: I write notes after a conversation."
+    return f"There is no memory file {wanted!r} and no one by that name. /memory lists the files."
 
 
 def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[str]:
@@ -88,8 +88,8 @@ def _listing(memory: VisibleMemory) -> str:
     files = memory.list_files()
     shown = "\n".join(f"  {path}" for path in files[:MAX_LISTED])
     more = f"\n  … and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
-    how = "Read one with /memory FILE, or with a person's name."
-    return f"Memory is plain Markdown in {memory.store.root}\n{shown}{more}\n{how}"
+    how = "/memory FILE or a person's name shows one."
+    return f"My memory is plain Markdown in {memory.store.root}\n{shown}{more}\n{how}"
 
 
 async def suggest_files(familiar: Familiar, begun: str) -> list[str]:

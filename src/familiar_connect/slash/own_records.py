@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.familiar import Familiar
-from familiar_connect.identity import Author
+from familiar_connect.identity import LOCAL_PLATFORMS, Author
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.maintenance.forget_person import PersonEraser, PersonRecords
 from familiar_connect.memory.maintenance.person_lookup import Person, files_of_person
@@ -14,12 +17,15 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import pluralize
 
 CONFIRM = "confirm"
-AT_HOME = "At your own computer `familiar memory forget NAME` erases a person, and shows first what goes."
+AT_HOME = (
+    "Leave this chat first. Then `familiar memory forget {key} --familiar {id}` shows what I keep about you, "
+    "asks you to confirm, and erases it."
+)
 NOTHING = "I know nothing about you."
-ELSEWHERE = "What I heard of you in other places is told there, not here."
+ELSEWHERE = "What you told me elsewhere is shown only there."
 MOST_WAITING = 500
 """Messages of one person that may still wait for an answer somewhere."""
-LISTENS_ON = "I go on listening to you; /privacy full ends that."
+LISTENS_ON = "I still listen to you; /privacy full stops that."
 
 
 async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -28,19 +34,19 @@ async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashRe
     reminders = await off_loop(familiar.stores.reminders.of_person, ctx.author)
     level = familiar.stores.privacy.get(ctx.author).value
     if not (notes or person.turns or reminders):
-        return SlashReply(text=f"{NOTHING} Your privacy is {level}.")
+        return SlashReply(text=f"{NOTHING} Your privacy setting is {level}; /privacy explains it.")
     counts = [f"{pluralize(person.turns, 'message')} of yours"]
     counts += [pluralize(len(reminders), "reminder")] if reminders else []
     names = f" I know you as {', '.join(person.names)}." if person.names else ""
-    head = f"I keep {' and '.join(counts)}; your privacy is {level}.{names}"
-    told = "\n\n".join(notes) or "I have written nothing about you that may be told here."
-    tail = f"{ELSEWHERE} /forget-me erases all of it."
+    head = f"I keep {' and '.join(counts)}; your privacy setting is {level}.{names}"
+    told = "\n\n".join(notes) or "I have no note about you that I may show here."
+    tail = f"{ELSEWHERE} /forget-me erases everything."
     return SlashReply(text=f"{head}\n\n{told}\n\n{tail}")
 
 
 def _person(author: Author, familiar: Familiar) -> Person:
     """The asker under every name they were seen under, with how much they said."""
-    speakers = familiar.history_store.speakers(familiar_id=familiar.id)
+    speakers = familiar.history_store.authors.speakers(familiar_id=familiar.id)
     known = next((each for each in speakers if each.author.canonical_key == author.canonical_key), None)
     return Person(author=known.author, turns=known.turns) if known is not None else Person(author=author)
 
@@ -61,25 +67,39 @@ def _visible_notes(ctx: SlashContext, person: Person, familiar: Familiar) -> lis
 
 async def run_forget_me(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if ctx.place is None:
-        return SlashReply(text=AT_HOME)
+        return SlashReply(text=AT_HOME.format(key=ctx.author.canonical_key, id=familiar.id))
     wanted = ctx.words.strip().lower()
     if wanted not in ("", CONFIRM):
-        return SlashReply(text=f"Say /forget-me {CONFIRM} to erase what I keep of you; nothing was erased.")
+        return SlashReply(text=f"Nothing was erased. /forget-me {CONFIRM} erases what I keep about you.")
     if wanted:
-        await ctx.acknowledge("I erase what I keep of you.")
+        await ctx.acknowledge("I am erasing what I keep about you.")
         async with familiar.intake.queue.pause():
             await familiar.reply_path.recorder.wait_until_idle()
-            return SlashReply(text=await _erase(await off_loop(_person, ctx.author, familiar), familiar))
+            told = await erase_person(await off_loop(_person, ctx.author, familiar), familiar)
+            return SlashReply(text=f"{told} {LISTENS_ON}")
     await familiar.reply_path.recorder.wait_until_idle()
     person = await off_loop(_person, ctx.author, familiar)
-    return SlashReply(text=_warning(await off_loop(_eraser(familiar).look_up, person)))
+    return SlashReply(text=_warning(await off_loop(look_up_records, person, familiar)))
+
+
+def look_up_records(person: Person, familiar: Familiar) -> PersonRecords:
+    """What is kept of *person*, and so what erasing takes away."""
+    return _eraser(familiar).look_up(person)
 
 
 def _eraser(familiar: Familiar) -> PersonEraser:
+    home = FamiliarFolder(familiar.root).home
+
+    def list_typed_lines(person: Person) -> tuple[Path, ...]:
+        """What was typed at this computer's terminal, kept for its editor."""
+        is_here = person.author.platform in LOCAL_PLATFORMS
+        return (home.chat_lines(familiar.id), home.older_chat_lines) if is_here else ()
+
     return PersonEraser(
         familiar.root,
         store=familiar.memory_store,
         history=familiar.history_store,
+        caches=list_typed_lines,
         keeps_index=familiar.index.current is not None,
     )
 
@@ -87,48 +107,49 @@ def _eraser(familiar: Familiar) -> PersonEraser:
 def _warning(found: PersonRecords) -> str:
     parts = (
         (found.turns, "message", "of yours"),
-        (len(found.files), "file", "about you with every earlier version"),
-        (len(found.quotes), "part", "of other files with what you said"),
+        (len(found.files), "file", "about you, with every earlier version"),
+        (len(found.quotes), "part", "of other files that quote you"),
         (found.replays, "record", "of past prompts that may show your words"),
     )
     listed = "; ".join(f"{pluralize(count, what)} {more}" for count, what, more in parts if count) or "nothing"
     return (
         f"I keep of you: {listed}. All of it and your reminders are erased for good, in every place, by "
-        f"/forget-me {CONFIRM}. It cannot be undone. What others said about you stays theirs."
+        f"/forget-me {CONFIRM}. It cannot be undone. What others said about you stays."
     )
 
 
-async def _erase(person: Person, familiar: Familiar) -> str:
-    """Erase everything kept of *person* while the familiar lives on."""
+async def erase_person(person: Person, familiar: Familiar) -> str:
+    """Erase everything kept of *person* while the familiar lives on, and nothing is being said; what went."""
     last = await off_loop(_last_turns, person, familiar)
 
     async def erase() -> str:
         gone = await off_loop(_eraser(familiar).forget, person)
         await familiar.index.forget()
+        familiar.pipelines.models.side_calls.forget()
         return f"Erased: {gone.turns:,} messages, {gone.versions:,} texts and {gone.replays:,} records of prompts."
 
     told = await familiar.memory_writer_scheduler.run_alone(erase)
     for channel_id, turn_id in last:
         familiar.intake.revise(channel_id, turn_id, None)
-    return f"{told} {LISTENS_ON}"
+    return told
 
 
 def _last_turns(person: Person, familiar: Familiar) -> list[tuple[int, int]]:
     """Channel and number of the last things they said, which somebody may be about to answer."""
-    ids = familiar.history_store.turn_ids_of_author(familiar_id=familiar.id, author=person.author)[-MOST_WAITING:]
+    ids = familiar.history_store.authors.ids_of(familiar_id=familiar.id, author=person.author)[-MOST_WAITING:]
     found = familiar.history_store.turns_without_words(familiar_id=familiar.id, turn_ids=ids)
     return [(turn.channel_id, turn.id) for turn in found.values()]
 
 
 WHAT_DO_YOU_KNOW = SlashCommand(
     name="what-do-you-know-about-me",
-    description="What I keep of you, as far as it may be heard here; only you see it.",
+    description="Show what I keep about you, as far as I may say it here. Only you see it.",
     run=run_what_do_you_know,
 )
 
 FORGET_ME = SlashCommand(
     name="forget-me",
-    description="Erase everything I keep of you; first it tells what goes.",
+    description="Erase everything I keep about you; it first shows what goes.",
     run=run_forget_me,
     options=(SlashOption(name="choice", description="confirm erases it.", choices=(CONFIRM,)),),
     words=(CONFIRM,),

@@ -22,7 +22,7 @@ async def run_persona(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     about = await off_loop(_about, familiar.memory_store)
     also = [alias for alias in familiar.config.aliases if alias != familiar.name]
     names = f"I am {familiar.name}" + (f", also called {', '.join(also)}" if also else "")
-    text = f"{names}.\n\n{about}" if about else f"{names}. Nobody has described me yet."
+    text = f"{names}.\n\n{about}" if about else f"{names}. No one has described me yet."
     return SlashReply(text=f"{text}\n\n{_about_owner(ctx, familiar)}" if is_owners_door else text)
 
 
@@ -33,14 +33,14 @@ async def _change(words: str, familiar: Familiar) -> SlashReply:
         return SlashReply(text=f"That is {len(text):,} characters; say who you are in at most {MAX_CHARS:,}.")
     await off_loop(write_user_persona, FamiliarFolder(familiar.root).settings_file, text)
     familiar.reply_path.user_persona.change(text)
-    return SlashReply(text=f"From the next reply on I know: {text}" if text else "I know nothing of who you are to me.")
+    return SlashReply(text=f"From the next reply on I know: {text}" if text else "I no longer know who you are to me.")
 
 
 def _about_owner(ctx: SlashContext, familiar: Familiar) -> str:
     known = familiar.reply_path.user_persona.read()
     if known:
-        return f"You are {ctx.author.label}: {known}\n/persona TEXT changes it, /persona {CLEAR} takes it away."
-    return f"You are {ctx.author.label}. /persona TEXT says who you are to me."
+        return f"You are {ctx.author.label}: {known}\n/persona TEXT changes it, /persona {CLEAR} removes it."
+    return f"You are {ctx.author.label}. /persona TEXT tells me who you are."
 
 
 def _about(store: MemoryStore) -> str:
@@ -51,5 +51,5 @@ def _about(store: MemoryStore) -> str:
 
 
 PERSONA = SlashCommand(
-    name="persona", description="Who I am, in the words of my card.", run=run_persona, words=(CLEAR,)
+    name="persona", description="Show who I am, in the words of my card.", run=run_persona, words=(CLEAR,)
 )

@@ -1,7 +1,11 @@
-"""/preset: the SillyTavern preset of the familiar: which there are, which is in force, what of it is on."""
+"""/preset: the SillyTavern preset of the familiar: which there are, which is in force, what of it is on.
+
+Whoever may use the controls chooses one for the channel, `here`; the familiar's own is the owner's to change.
+"""
 
 from __future__ import annotations
 
+from familiar_connect.config.channel import NO_PRESET
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
@@ -13,11 +17,19 @@ from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
 
 MAX_LISTED = 40
-USAGE = "Say /preset list, /preset use NAME, /preset off or /preset toggle NODE [on|off]."
+USAGE = (
+    "Say /preset list, /preset here NAME, /preset here none, /preset here default, /preset use NAME, /preset off or"
+    " /preset toggle NODE [on|off]."
+)
+FOR_ALL_CHANNELS = (
+    "Only my operator may change that, because it applies everywhere. /preset here NAME changes this channel only."
+)
+OWNERS = ("off", "toggle", "use")
+DEFAULT = "default"
 
 
 async def run_preset(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    """List, use, off, toggle; without words the list."""
+    """List, here, use, off, toggle; without words the list."""
     return SlashReply(text=await off_loop(_answer, ctx, familiar))
 
 
@@ -25,13 +37,17 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
     store = PresetStore(FamiliarFolder(familiar.root).presets)
     verb, _, rest = ctx.words.strip().partition(" ")
     rest = rest.strip()
+    if verb.lower() in OWNERS and not ctx.is_operator:
+        return FOR_ALL_CHANNELS
     try:
         channel = familiar.channel_configs.get(ctx.channel_id)
         fidelity = PresetFidelity(channel.preset_fidelity or familiar.config.preset_fidelity)
         here = _channel_note(channel.preset)
         match verb.lower():
-            case "" | "list":
-                return _listing(store, fidelity, channel.preset) + here
+            case "" | "list" | "show":
+                return _listing(store, fidelity, channel.preset, is_operator=ctx.is_operator) + here
+            case "here" if rest:
+                return _choose_here(ctx, familiar, store, rest)
             case "use" if rest:
                 return f"{store.use(rest)} is in force from the next reply on.{here}"
             case "off":
@@ -44,6 +60,21 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
     return USAGE
 
 
+def _choose_here(ctx: SlashContext, familiar: Familiar, store: PresetStore, name: str) -> str:
+    """Give this channel a preset of its own, none at all, or the familiar's again."""
+    channels = familiar.channel_configs
+    channel_id = channels.settings_channel(ctx.channel_id)
+    if name.casefold() == DEFAULT:
+        channels.clear_preset(channel_id)
+        return f"This channel has the familiar's preset from the next reply on: {store.active() or 'none'}."
+    if name.casefold() == NO_PRESET:
+        channels.set_preset(channel_id, None)
+        return "This channel has no preset from the next reply on."
+    found = store.find(name)
+    channels.set_preset(channel_id, found)
+    return f"{found} is in force in this channel from the next reply on."
+
+
 def _channel_note(own: str | None) -> str:
     """What to know where the channel goes its own way."""
     if own is None:
@@ -51,7 +82,7 @@ def _channel_note(own: str | None) -> str:
     return f"\nThis channel's settings choose {own or 'no preset'} for itself, whatever the familiar's is."
 
 
-def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None) -> str:
+def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None, *, is_operator: bool) -> str:
     names, active = store.names(), store.active()
     if not names:
         return "There are no presets. The operator brings one in with `familiar preset import FILE`."
@@ -60,7 +91,7 @@ def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None) -> s
         shown.append(f"  … and {len(names) - MAX_LISTED} more")
     lines = ["Presets (* is in force):", *shown]
     chosen = store.lookup(own)
-    if chosen is not None:
+    if chosen is not None and is_operator:
         nodes = nodes_of(chosen, fidelity)
         lines.append(f"{chosen.name}:")
         lines += [
@@ -89,13 +120,18 @@ def _toggle(store: PresetStore, fidelity: PresetFidelity, own: str | None, words
 async def suggest_preset_words(familiar: Familiar, begun: str) -> list[str]:
     """What may follow /preset, with the names of the presets there are."""
     names = await off_loop(PresetStore(FamiliarFolder(familiar.root).presets).names)
-    return names_begun(["list", "off", "toggle", "use", *(f"use {name}" for name in names)], begun)
+    here = [f"here {name}" for name in (*names, NO_PRESET, DEFAULT)]
+    return names_begun(["list", *OWNERS, *here, *(f"use {name}" for name in names)], begun)
 
 
 PRESET = SlashCommand(
     name="preset",
-    description="List the SillyTavern presets; /preset use NAME, /preset off, /preset toggle NODE.",
+    description="List the SillyTavern presets; /preset here NAME, use NAME, off, toggle NODE.",
     run=run_preset,
-    operator_only=True,
-    options=(SlashOption(name="words", description="use NAME, off, or toggle NODE.", suggest=suggest_preset_words),),
+    is_control=True,
+    options=(
+        SlashOption(
+            name="words", description="here NAME, use NAME, off, or toggle NODE.", suggest=suggest_preset_words
+        ),
+    ),
 )

@@ -8,16 +8,21 @@ from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOpti
 from familiar_connect.support.aio import off_loop
 
 MEANING = {
-    PrivacyLevel.MINIMAL: "everything you say to me may be kept and remembered",
-    PrivacyLevel.PARTIAL: "what you say is heard, but your presence, your roles and notes about you are left out",
+    PrivacyLevel.MINIMAL: "I may keep and remember everything you say to me",
+    PrivacyLevel.PARTIAL: "I hear what you say, but leave out your presence, your roles and notes about you",
     PrivacyLevel.FULL: (
-        "you are not heard at all: nothing you say is stored, shown or answered, and what you said before is taken back"
+        "I do not hear you at all: I store, show and answer nothing you say, and what you said before is removed"
     ),
 }
-
-
-OWNER_HEARS_ALL = "My owner reads along: what you write to me in a direct message may be told to my owner, too."
-OWNER_DOES_NOT_HEAR = "What you write to me in a direct message is told to nobody else; it lies on my owner's disk."
+SHARED = {
+    PrivacyLevel.MINIMAL: "You share everything with me",
+    PrivacyLevel.PARTIAL: "You share only your words with me",
+    PrivacyLevel.FULL: "You share nothing with me",
+}
+OWNER_HEARS_ALL = "My owner can read along: I may pass on to my owner what you write to me in a direct message."
+OWNER_DOES_NOT_HEAR = (
+    "I tell no one else what you write to me in a direct message; it is stored on my owner's computer."
+)
 
 
 async def run_privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -27,14 +32,18 @@ async def run_privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         level = registry.get(ctx.author)
         owner = OWNER_HEARS_ALL if familiar.config.owner_hears_all else OWNER_DOES_NOT_HEAR
         others = "\n".join(f"/privacy {each.value}: {meaning}." for each, meaning in MEANING.items())
-        return SlashReply(text=f"Your privacy is {level.value}: {MEANING[level]}.\n{others}\n{owner}")
+        return SlashReply(text=f"{_describe(level)}\n{others}\n{owner}")
     wanted = next((level for level in PrivacyLevel if level.value == word), None)
     if wanted is None:
         return SlashReply(text=f"There is no such level; say {', '.join(level.value for level in PrivacyLevel)}.")
     await off_loop(registry.set, ctx.author, wanted)
     if wanted is PrivacyLevel.FULL:
         await familiar.reply_path.message_edits.on_full_privacy(ctx.author)
-    return SlashReply(text=f"Your privacy is {wanted.value} now: {MEANING[wanted]}.")
+    return SlashReply(text=_describe(wanted))
+
+
+def _describe(level: PrivacyLevel) -> str:
+    return f"{SHARED[level]} (privacy: {level.value}). {MEANING[level]}."
 
 
 async def run_remember_everywhere(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -45,12 +54,12 @@ async def run_remember_everywhere(ctx: SlashContext, familiar: Familiar) -> Slas
     await off_loop(registry.set_everywhere, ctx.author, follows=word == "on")
     if word == "off":
         return SlashReply(text="What you say on a server stays on that server.")
-    return SlashReply(text="What you yourself say on one server I may now recall with you on others, too.")
+    return SlashReply(text="I may now recall with you on other servers what you say on one.")
 
 
 REMEMBER_EVERYWHERE = SlashCommand(
     name="remember-me-everywhere",
-    description="Let me recall on every server what you yourself said on one.",
+    description="Let me recall on every server what you said on one.",
     run=run_remember_everywhere,
     options=(SlashOption(name="choice", description="On or off.", choices=("on", "off")),),
     servers_only=True,
@@ -58,11 +67,11 @@ REMEMBER_EVERYWHERE = SlashCommand(
 
 PRIVACY = SlashCommand(
     name="privacy",
-    description="See or choose what I may keep of you.",
+    description="See or choose what I may keep about you.",
     run=run_privacy,
     options=(
         SlashOption(
-            name="level", description="How private you are.", choices=tuple(level.value for level in PrivacyLevel)
+            name="level", description="Your privacy level.", choices=tuple(level.value for level in PrivacyLevel)
         ),
     ),
 )

@@ -6,16 +6,24 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.reminders import StoredReminder
 from familiar_connect.identity import LOCAL_PLATFORMS
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.future_time import parse_future_time
+from familiar_connect.support.recurrence import parse_recurrence
 
 LIST, CANCEL = "list", "cancel"
-HOW = "Say when and what: /remind tomorrow at nine call Mum, /remind in 20 minutes tea, /remind 2030-01-31 14:30 bus."
-NOT_HERE = "I cannot write to you here unasked, so I could not remind you."
-NOT_HEARD = "Your privacy is full: nothing is kept of you, so there is nothing I could remind you of."
+HOW = (
+    "Say when and what: /remind tomorrow at nine call Mum, /remind in 20 minutes tea, /remind 2030-01-31 14:30 bus,"
+    " /remind every weekday at 9 stand-up."
+)
+TIMES = ("in 10 minutes", "in an hour", "tomorrow at nine", "tomorrow at 18:00", "every weekday at 9")
+"""What is offered to who begins to type; anything of the kind is understood."""
+NOT_AGAIN = "Only moderators can set repeating reminders here, because everyone reads them."
+NOT_HERE = "I cannot message you here first, so I could not remind you."
+NOT_HEARD = "Your privacy is full: I keep nothing about you, so I cannot remind you."
 
 
 async def run_remind(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -29,17 +37,22 @@ async def run_remind(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     reminders = familiar.reply_path.reminders
     if ctx.author.platform not in LOCAL_PLATFORMS and not reminders.can_reach(ctx.author.platform):
         return SlashReply(text=NOT_HERE)
-    found = parse_future_time(ctx.words, familiar.clock.now(), _zone(familiar))
+    now, zone = familiar.clock.now(), _zone(familiar)
+    again = parse_recurrence(ctx.words, now, zone)  # first: "every monday at 9" ends with a time that is no rule
+    if again is not None and ctx.others_read and not (ctx.may_manage or ctx.is_operator):
+        return SlashReply(text=NOT_AGAIN)
+    found = again or parse_future_time(ctx.words, now, zone)
     if found is None:
         return SlashReply(text=HOW)
+    rule = again.rule if again is not None else None
     stored = await familiar.stores.reminders.set(
-        ctx.author, found.rest, found.at, channel_id=ctx.channel_id, guild_id=ctx.guild_id
+        ctx.author, found.rest, found.at, channel_id=ctx.channel_id, guild_id=ctx.guild_id, repeats=rule
     )
     is_here = reminders.can_reach(ctx.author.platform)
-    where = "" if is_here else " I tell you when you next open `familiar chat`."
+    where = "" if is_here else " I will tell you when you next open `familiar chat`."
     return SlashReply(
-        text=f"I remind you here on {format_due(stored.due_at, familiar)}: {stored.purpose}\n"
-        f"/remind {CANCEL} {stored.id} takes it back, /remind {LIST} shows yours.{where}"
+        text=f"I will remind you here {_when(stored, familiar)}: {stored.purpose}\n"
+        f"/remind {CANCEL} {stored.id} cancels it, /remind {LIST} shows yours.{where}"
     )
 
 
@@ -52,14 +65,25 @@ async def _listing(ctx: SlashContext, familiar: Familiar) -> str:
 
 def _row(stored: StoredReminder, ctx: SlashContext, familiar: Familiar) -> str:
     where = "" if stored.channel_id == ctx.channel_id else " (in another place)"
-    return f"{stored.id:>4}  {format_due(stored.due_at, familiar)}: {stored.purpose}{where}"
+    return f"{stored.id:>4}  {_when(stored, familiar, on='')}: {_purpose(stored, ctx)}{where}"
+
+
+def _purpose(stored: StoredReminder, ctx: SlashContext) -> str:
+    """What a reminder is about, unless it was set elsewhere and others read this answer."""
+    return "…" if ctx.others_read and stored.channel_id != ctx.channel_id else stored.purpose
+
+
+def _when(stored: StoredReminder, familiar: Familiar, *, on: str = "on ") -> str:
+    """When a reminder comes; of one that comes again its rule, and the next time."""
+    due = format_due(stored.due_at, familiar)
+    return f"{on}{due}" if stored.repeats is None else f"{stored.repeats.words}, next on {due}"
 
 
 async def _cancel(ctx: SlashContext, familiar: Familiar, number: str) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 12:
         return f"Say which: /remind {CANCEL} NUMBER; /remind {LIST} shows the numbers."
     gone = await familiar.stores.reminders.cancel(ctx.author, int(number))
-    return f"Taken back: {gone.purpose}" if gone is not None else f"You have no reminder {number}."
+    return f"Cancelled: {_purpose(gone, ctx)}" if gone is not None else f"You have no reminder {number}."
 
 
 def format_due(due: datetime, familiar: Familiar) -> str:
@@ -72,13 +96,25 @@ def _zone(familiar: Familiar) -> ZoneInfo:
     return ZoneInfo(familiar.config.display_tz)
 
 
+async def suggest_times(familiar: Familiar, begun: str) -> list[str]:
+    """Ways to say when, that begin with what was typed so far."""
+    return names_begun(TIMES, begun)
+
+
 REMIND = SlashCommand(
     name="remind",
     description="Have me remind you here: /remind tomorrow at nine call Mum; /remind list, /remind cancel 3.",
     run=run_remind,
     options=(
-        SlashOption(name="when", description="tomorrow at nine, in 20 minutes, 2030-01-31 14:30; or list, or cancel."),
-        SlashOption(name="text", description="What of; for cancel, its number."),
+        SlashOption(
+            name="when",
+            description="tomorrow at nine, in 20 minutes, every weekday at 9; leave it empty to list yours.",
+            suggest=suggest_times,
+        ),
+        SlashOption(name="text", description="What of."),
+        SlashOption(
+            name="cancel", description="The number of a reminder to cancel.", kind=OptionKind.number, words=CANCEL
+        ),
     ),
     words=(LIST, CANCEL),
 )

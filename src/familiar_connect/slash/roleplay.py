@@ -6,6 +6,7 @@ Lines are named by their number, counted from the newest, which is 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
@@ -14,8 +15,8 @@ from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
-from familiar_connect.slash.readers import note_readers
+from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.people import note_readers
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, pluralize, shorten
 
@@ -24,9 +25,10 @@ MOST_LINES = 50
 MOST_UNDONE = 20
 SHOWN_CHARS = 100
 BACK, NEXT = "back", "next"
+THINK, SAY = "think", "say"
 SWIPE_STEPS = {"": 1, NEXT: 1, "right": 1, BACK: -1, "left": -1}
 """Where a word leads from the version in use; SillyTavern's are among them."""
-NO_CHAT_HERE = "There is no chat here to control."
+NO_CHAT_HERE = "This command works in a chat only."
 FOR_FEWER = "The last line here was said when fewer people could read the channel: say something first."
 OF_FEWER = "(said when fewer people could read here)"
 
@@ -57,9 +59,12 @@ async def _require_tellable_line(ctx: SlashContext, familiar: Familiar) -> None:
 
 
 async def run_regenerate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    door = door_of(ctx)
+    door, wanted = door_of(ctx), ctx.words.strip().lower()
+    if wanted not in ("", THINK):
+        raise HistoryError("Say /regenerate, or /regenerate think to have me think it through first.")
     await _require_tellable_line(ctx, familiar)
-    return await show_version(door, familiar, await familiar.reply_path.controls.regenerate(door))
+    made = await familiar.reply_path.controls.regenerate(door, reasoning=wanted == THINK)
+    return await show_version(door, familiar, made)
 
 
 async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -79,25 +84,27 @@ async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     result = await familiar.reply_path.controls.continue_reply(door)
     if not result.is_shown:
         await show_version(door, familiar, result)
-    return SlashReply(text="It went on.", is_aside=True)
+    return SlashReply(text="(continued)", is_aside=True)
 
 
 async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip()
     count = _number(wanted, "/undo 2 for the last two exchanges") if wanted else 1
     if count > MOST_UNDONE:
-        raise HistoryError(f"At most {MOST_UNDONE} exchanges are taken back at once: /undo {MOST_UNDONE}.")
+        raise HistoryError(f"I can remove at most {MOST_UNDONE} exchanges at once: /undo {MOST_UNDONE}.")
     door = door_of(ctx)
     gone = await familiar.reply_path.controls.undo(door, count)
     lines = "\n".join(f"  {line}" for line in await _shown(gone, ctx, familiar))
     how_much = f"{pluralize(count, 'exchange')}, {pluralize(len(gone), 'line')}"
     stays = f" {_standing(door)} in this channel." if ctx.author.platform not in LOCAL_PLATFORMS else ""
-    return SlashReply(text=f"Taken back, {how_much}: no prompt, no search and no memory has them now.{stays}\n{lines}")
+    return SlashReply(
+        text=f"Removed from this chat ({how_much}): no prompt, search or memory uses it now.{stays}\n{lines}"
+    )
 
 
 def _standing(door: ControlDoor) -> str:
     """What /undo cannot take out of a place that others read."""
-    return "What people wrote still stands" if door.place.features.rewrites else "All of it still stands"
+    return "What people wrote is still" if door.place.features.rewrites else "All of it is still"
 
 
 async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -106,14 +113,14 @@ async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         number, "/edit 1 NEW WORDS for the last line, /edit 2 NEW WORDS for the one before; /lines shows them"
     )
     result = await familiar.reply_path.controls.edit(door_of(ctx), line, text.strip())
-    return SlashReply(text=f"It reads now:\n  {_line(result.turn, familiar)}")
+    return SlashReply(text=f"It now reads:\n  {_line(result.turn, familiar)}")
 
 
 async def run_hide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     line = _number(ctx.words.strip(), "/hide 1 for the last line; /lines shows them")
     turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=True)
     (shown,) = await _shown([turn], ctx, familiar)
-    return SlashReply(text=f"Hidden from every prompt, /unhide {line} brings it back:\n  {shown}")
+    return SlashReply(text=f"Hidden from every prompt (/unhide {line} shows it again):\n  {shown}")
 
 
 async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -138,7 +145,12 @@ async def run_lines(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 
 async def run_impersonate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    door = door_of(ctx)
+    door, wanted = door_of(ctx), ctx.words.strip().lower()
+    if wanted == SAY:
+        message = await familiar.reply_path.controls.post_draft(door)
+        parent = ctx.place.parent_id if ctx.place is not None else None
+        await familiar.intake.receive(replace(message, parent_channel_id=parent), door.place)
+        return SlashReply(text="Posted under your name.", is_aside=True)
     await _require_tellable_line(ctx, familiar)
     draft = await familiar.reply_path.controls.speak_for(door)
     return SlashReply(text=draft, draft=draft)
@@ -146,7 +158,7 @@ async def run_impersonate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 def _number(words: str, how: str) -> int:
     if not words.isascii() or not words.isdigit() or len(words) > 6 or int(words) < 1:
-        raise HistoryError(f"That takes a number: {how}.")
+        raise HistoryError(f"Give a number: {how}.")
     return int(words)
 
 
@@ -163,43 +175,50 @@ def _line(turn: HistoryTurn, familiar: Familiar) -> str:
     return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {shorten(said, SHOWN_CHARS)}"
 
 
-_LINE = SlashOption(name="line", description="Its number, counted from the last line, which is 1.", required=True)
+_LINE = SlashOption(
+    name="line",
+    description="Its number; the last line is 1.",
+    required=True,
+    kind=OptionKind.number,
+)
 
 CONTROLS = (
     SlashCommand(
         name="regenerate",
-        description="Make the last reply anew; the old one is kept.",
+        description="Write the last reply again; the old one is kept. /regenerate think: with more care.",
         run=run_regenerate,
         is_control=True,
+        options=(SlashOption(name="how", description="think: I think it through first.", choices=(THINK,)),),
     ),
     SlashCommand(
         name="swipe",
-        description="The next version of the last reply; /swipe back the one before, /swipe 2 the second.",
+        description="Show the next version of the last reply. /swipe back shows the one before, /swipe 2 the second.",
         run=run_swipe,
         is_control=True,
         options=(SlashOption(name="version", description="next, back, or a number."),),
         words=tuple(word for word in SWIPE_STEPS if word),
     ),
-    SlashCommand(name="continue", description="Let me go on with my last reply.", run=run_continue, is_control=True),
+    SlashCommand(name="continue", description="Let me continue my last reply.", run=run_continue, is_control=True),
     SlashCommand(
         name="impersonate",
-        description="Let me write your next line; you may change it first.",
+        description="Let me write your next line for you to change. /impersonate say posts it for you.",
         run=run_impersonate,
         is_control=True,
+        options=(SlashOption(name="how", description="say: post what I wrote, as yours.", choices=(SAY,)),),
     ),
     SlashCommand(
         name="undo",
-        description="Take the last exchange back; /undo 2 takes the last two.",
+        description="Remove the last exchange. /undo 2 removes the last two.",
         run=run_undo,
         is_control=True,
-        options=(SlashOption(name="count", description="How many exchanges."),),
+        options=(SlashOption(name="count", description="How many exchanges.", kind=OptionKind.number),),
     ),
     SlashCommand(
         name="edit",
         description="Change a line, mine or yours: /edit 1 NEW WORDS.",
         run=run_edit,
         is_control=True,
-        options=(_LINE, SlashOption(name="text", description="What it is to read.", required=True)),
+        options=(_LINE, SlashOption(name="text", description="The new words.", required=True)),
     ),
     SlashCommand(
         name="hide",
@@ -210,16 +229,16 @@ CONTROLS = (
     ),
     SlashCommand(
         name="unhide",
-        description="Let a hidden line back in: /unhide 1.",
+        description="Show a hidden line to me again: /unhide 1.",
         run=run_unhide,
         is_control=True,
         options=(_LINE,),
     ),
     SlashCommand(
         name="lines",
-        description="The last lines with their numbers; /lines 20 shows more.",
+        description="Show the last lines with their numbers. /lines 20 shows more.",
         run=run_lines,
         is_control=True,
-        options=(SlashOption(name="count", description="How many."),),
+        options=(SlashOption(name="count", description="How many.", kind=OptionKind.number),),
     ),
 )

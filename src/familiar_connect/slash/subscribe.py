@@ -11,7 +11,7 @@ from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.conversation.channels import channel_label
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.writer import MemoryWriterResult
+from familiar_connect.memory.writing.plan import MemoryWriterResult
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashHandler, SlashPlace, SlashReply
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
@@ -19,34 +19,37 @@ from familiar_connect.support.aio import off_loop
 logger = logging.getLogger(__name__)
 
 WRITABLE = (ChannelKind.text, ChannelKind.thread, ChannelKind.forum_post)
-NO_CHANNEL = "There is nothing to subscribe to here: everything said here is heard."
-NO_FORUM = "This is no post of a forum: use this in one of its posts."
+NO_CHANNEL = "I hear everything here already; there is nothing to subscribe to."
+NO_FORUM = "This is not a forum post: use this in one."
 NOTHING_LEFT = "There was nothing left to write up."
-NOT_YET = "What I heard is not written up yet; that is tried again later."
-PUT_ASIDE = "What I heard could not be written up and is put aside for my owner to look at."
-NO_VOICE = "I have no voice here: speaking and hearing are not set up on this platform."
+NOT_YET = "I could not write up what I heard yet; I will try again later."
+PUT_ASIDE = "I could not write up what I heard; my owner can look at it."
+NO_VOICE = "I cannot speak or hear here: voice is not set up on this platform."
 
 
 async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place = ctx.place
     if place is None:
         return SlashReply(text=NO_CHANNEL)
-    refused = _why_not_subscribable(place, ctx.author.platform)
+    refused = why_not_subscribable(place, ctx.author.platform)
     if refused is not None:
         return SlashReply(text=refused)
+    await listen_to(ctx.channel_id, place, familiar)
+    if place.read_past is None:
+        return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
+    return SlashReply(text=f"I listen to {channel_label(place.channel)} now, and read what was said here before.")
+
+
+async def listen_to(channel_id: int, place: SlashPlace, familiar: Familiar) -> None:
+    """Subscribe to a channel that may be subscribed to, and begin to read what was said there before."""
     if place.join is not None:
         await place.join()
     await off_loop(
-        familiar.subscriptions.add,
-        channel_id=ctx.channel_id,
-        kind=SubscriptionKind.text,
-        guild_id=place.guild_id,
+        familiar.subscriptions.add, channel_id=channel_id, kind=SubscriptionKind.text, guild_id=place.guild_id
     )
-    _register_label(ctx.channel_id, place, familiar)
-    if place.read_past is None:
-        return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
-    place.read_past(ctx.channel_id)
-    return SlashReply(text=f"I listen to {channel_label(place.channel)} now, and read what was said here before.")
+    _register_label(channel_id, place, familiar)
+    if place.read_past is not None:
+        place.read_past(channel_id)
 
 
 async def subscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -54,7 +57,7 @@ async def subscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place, forum_id = ctx.place, _forum_id(ctx)
     if place is None or forum_id is None:
         return SlashReply(text=NO_FORUM)
-    refused = _why_not_subscribable(place, ctx.author.platform)
+    refused = why_not_subscribable(place, ctx.author.platform)
     if refused is not None:
         return SlashReply(text=refused)
     await off_loop(familiar.subscriptions.add, channel_id=forum_id, kind=SubscriptionKind.text, guild_id=place.guild_id)
@@ -73,7 +76,7 @@ async def unsubscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply
         return SlashReply(text="I was not listening to this forum.")
     await off_loop(familiar.subscriptions.remove, channel_id=forum_id, kind=SubscriptionKind.text)
     familiar.monitor.clear_channel(ctx.channel_id)
-    await ctx.acknowledge("I stop listening to this forum and write up what I heard.")
+    await ctx.acknowledge("I stopped listening to this forum and am writing up what I heard.")
     return SlashReply(text=f"I no longer listen to this forum. {await _write_up(familiar)}")
 
 
@@ -83,19 +86,19 @@ def _forum_id(ctx: SlashContext) -> int | None:
     return place.parent_id if place is not None and place.channel.kind is ChannelKind.forum_post else None
 
 
-def _why_not_subscribable(place: SlashPlace, platform: str) -> str | None:
+def why_not_subscribable(place: SlashPlace, platform: str) -> str | None:
     """Why this is no channel to listen to; None: it is one."""
     kind = place.channel.kind
     if kind in (ChannelKind.dm, ChannelKind.group_dm):
         return f"A direct message needs no subscription; `[{platform}].dms` in character.toml says whose I answer."
     if kind is ChannelKind.forum_root:
-        return "A forum is a list of posts: use this in one of its posts, or `/subscribe-forum` for all of them."
+        return "Use this in one post of the forum, or `/subscribe-forum` for all of them."
     if kind not in WRITABLE:
         return "I can only listen to text channels and threads."
     lacking = [
         right for right, has in (("view this channel", place.can_view), ("send messages", place.can_send)) if not has
     ]
-    return f"I lack the right to {' and to '.join(lacking)} here." if lacking else None
+    return f"I do not have the right to {' and to '.join(lacking)} here." if lacking else None
 
 
 def _register_label(channel_id: int, place: SlashPlace, familiar: Familiar) -> None:
@@ -110,7 +113,7 @@ async def unsubscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         return SlashReply(text="I was not listening to this channel.")
     await off_loop(familiar.subscriptions.remove, channel_id=ctx.channel_id, kind=SubscriptionKind.text)
     familiar.monitor.clear_channel(ctx.channel_id)
-    await ctx.acknowledge("I stop listening here and write up what I heard.")
+    await ctx.acknowledge("I stopped listening here and am writing up what I heard.")
     return SlashReply(text=f"I no longer listen here. {await _write_up(familiar, ctx.channel_id)}")
 
 
@@ -132,10 +135,10 @@ def _told(result: MemoryWriterResult | None) -> str:
     if result is not None and result.state == "quarantined":
         return PUT_ASIDE
     if result is not None and result.state == "proposed":
-        return "My notes of what I heard wait for my owner to approve them."
+        return "My notes on what I heard are waiting for my owner's approval."
     if result is None or not (result.session_file or result.people_files or result.topic_files):
-        return "I heard nothing that I keep in memory."
-    return "What I heard is written up."
+        return "I heard nothing worth remembering."
+    return "I wrote up what I heard."
 
 
 async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -143,12 +146,12 @@ async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if ctx.place is None or door is None:
         return SlashReply(text=(ctx.place.why_no_voice if ctx.place is not None else None) or NO_VOICE)
     if door.caller_channel is None or door.caller_channel_id is None:
-        return SlashReply(text="Join a voice channel first, then I come along.")
+        return SlashReply(text="Join a voice channel first, then I can come.")
     if door.connected_channel_id is not None:
-        return SlashReply(text="I am in a voice channel of this server already.")
+        return SlashReply(text="I am already in a voice channel on this server.")
     lacking = [right for right, has in (("connect", door.may_connect), ("speak", door.may_speak)) if not has]
     if lacking:
-        return SlashReply(text=f"I lack the right to {' and to '.join(lacking)} in that channel.")
+        return SlashReply(text=f"I do not have the right to {' and to '.join(lacking)} in that channel.")
     await ctx.acknowledge("I am on my way.")
     try:
         await door.connect()
@@ -171,8 +174,8 @@ async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply
     known = familiar.subscriptions.voice_in_guild(ctx.guild_id) if ctx.guild_id is not None else None
     connected = door.connected_channel_id if door is not None else None
     if connected is None and known is None:
-        return SlashReply(text="I am in no voice channel here.")
-    await ctx.acknowledge("I leave and write up what I heard.")
+        return SlashReply(text="I am not in a voice channel here.")
+    await ctx.acknowledge("I am leaving and writing up what I heard.")
     if door is not None:
         await door.disconnect()
     left = connected if connected is not None or known is None else known.channel_id

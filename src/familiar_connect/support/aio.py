@@ -1,4 +1,4 @@
-"""Owned tasks and work off the event loop.
+"""Owned tasks, work off the event loop, and a timer that can be started anew.
 
 Every task belongs to a `Background`, which keeps it, names it, logs its failure and cancels it on
 close. Blocking work goes through `off_loop`; work of one module never waits for the threads of another.
@@ -22,7 +22,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from familiar_connect.support.thread_pools import pool_for
 
@@ -82,9 +82,9 @@ class LateTasks:
     def leave_behind(self, task: asyncio.Task[object]) -> None:
         task.cancel()
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._note_end)
 
-    def _ended(self, task: asyncio.Task[object]) -> None:
+    def _note_end(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.warning(self._failure, extra={"error": type(error).__name__})
@@ -136,10 +136,10 @@ class BackgroundTasks:
     def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work, name=f"{self._name}:{name}")
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._note_end)
         return task
 
-    def _ended(self, task: asyncio.Task[object]) -> None:
+    def _note_end(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("background work failed", exc_info=error, extra={"task": task.get_name()})
@@ -177,10 +177,10 @@ class SingleFlight:
             return False
         task = self._owner.start(work(), name=str(key))
         self._flights[key] = task
-        task.add_done_callback(lambda done: self._landed(key, done))
+        task.add_done_callback(lambda done: self._note_landing(key, done))
         return True
 
-    def _landed(self, key: Hashable, task: asyncio.Task[object]) -> None:
+    def _note_landing(self, key: Hashable, task: asyncio.Task[object]) -> None:
         if self._flights.get(key) is task:
             del self._flights[key]
 
@@ -217,7 +217,7 @@ class IdleGate:
 
 async def wait_unless_needed(work: Awaitable[object], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
     """Let *work* come to its end; after *give_up_s* only as long as nobody waits. Says whether it did."""
-    task = asyncio.get_running_loop().create_task(_awaited(work))
+    task = asyncio.get_running_loop().create_task(_await_all(work))
     try:
         await asyncio.wait({task}, timeout=give_up_s)
         while not task.done():
@@ -232,7 +232,7 @@ async def wait_unless_needed(work: Awaitable[object], somebody_waits: Callable[[
     return True
 
 
-async def _awaited(work: Awaitable[object]) -> None:
+async def _await_all(work: Awaitable[object]) -> None:
     await work
 
 
@@ -247,3 +247,37 @@ class LoopBreak:
         if time.perf_counter() - self._last >= self._every_s:
             await asyncio.sleep(0)
             self._last = time.perf_counter()
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Timer]
+"""Calls something after so many seconds, unless it is cancelled before."""
+
+
+def call_later(seconds: float, then: Callable[[], None]) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, then)
+
+
+class RestartableTimer:
+    """One timer that can be started anew. One left behind by a closed loop can be cancelled like any other."""
+
+    def __init__(self, then: Callable[[], None], later: CallLater = call_later) -> None:
+        self._then = then
+        self._later = later
+        self._timer: Timer | None = None
+
+    def restart(self, seconds: float) -> None:
+        self.cancel()
+        self._timer = self._later(seconds, self._expire)
+
+    def cancel(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _expire(self) -> None:
+        self._timer = None
+        self._then()

@@ -8,6 +8,7 @@ processor time and memory where the operating system can; elsewhere the wall clo
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from familiar_connect.support.free_memory import MEGABYTE, address_space_bytes
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _SPARE_CPU_S = 2
 """Seconds after which the kernel ends a child that outlived its timer."""
+_PIECE_BYTES = 1 << 20
 
 Excess = Literal["work", "time", "memory", "output"]
 
@@ -58,21 +60,34 @@ class ProcessFailedError(Exception):
     """The child ended without an answer."""
 
 
-def run_bounded(module: str, arguments: Sequence[str], data: bytes, limits: ProcessLimits) -> dict[str, Any]:
+def run_bounded(
+    module: str, arguments: Sequence[str], data: bytes | IO[bytes], limits: ProcessLimits
+) -> dict[str, Any]:
     """The JSON object that `python -m module *arguments*` prints when given *data*.
 
     `ProcessLimitError` when it needs too much, `ProcessFailedError` when it ends without an answer.
     """
+    printed = io.BytesIO()
+    status = print_bounded(printed, module, arguments, data, limits)
+    return _answer(printed.getvalue(), status, limits)
+
+
+def print_bounded(
+    out: IO[bytes], module: str, arguments: Sequence[str], data: bytes | IO[bytes], limits: ProcessLimits
+) -> int:
+    """Write to *out* what such a child prints, as it comes; returns the status it ended with.
+
+    What is given may be a file, which this process then never holds. `ProcessLimitError` when it needs too much.
+    """
     budget = f"{limits.cpu_s:g},{limits.memory_bytes}"
-    command = [sys.executable, "-P", "-m", module, budget, str(len(data)), *arguments]
+    length = len(data) if isinstance(data, bytes) else os.fstat(data.fileno()).st_size
     child = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
+        [sys.executable, "-P", "-m", module, budget, str(length), *arguments],
+        stdin=subprocess.PIPE if isinstance(data, bytes) else data,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=_environment(os.environ),
     )
-    assert child.stdin is not None
     assert child.stdout is not None
     late = threading.Event()
     timer = threading.Timer(limits.wall_s, _end, (child, late))
@@ -80,9 +95,12 @@ def run_bounded(module: str, arguments: Sequence[str], data: bytes, limits: Proc
     timer.start()
     feeder.start()
     try:
-        printed = child.stdout.read(limits.output_bytes + 1)
-        if len(printed) > limits.output_bytes:
-            raise ProcessLimitError("output", limits)
+        size = 0
+        while piece := child.stdout.read(_PIECE_BYTES):
+            size += len(piece)
+            if size > limits.output_bytes:
+                raise ProcessLimitError("output", limits)
+            out.write(piece)
         status = child.wait()
     finally:
         timer.cancel()
@@ -94,7 +112,7 @@ def run_bounded(module: str, arguments: Sequence[str], data: bytes, limits: Proc
         raise ProcessLimitError("time", limits)
     if -status in _time_signals():
         raise ProcessLimitError("work", limits)
-    return _answer(printed, status, limits)
+    return status
 
 
 def _answer(printed: bytes, status: int, limits: ProcessLimits) -> dict[str, Any]:
@@ -114,9 +132,10 @@ def _end(child: subprocess.Popen[bytes], late: threading.Event) -> None:
     child.kill()
 
 
-def _feed(stream: IO[bytes], data: bytes) -> None:
-    with contextlib.suppress(OSError), stream:
-        stream.write(data)
+def _feed(stream: IO[bytes] | None, data: bytes | IO[bytes]) -> None:
+    if stream is not None and isinstance(data, bytes):
+        with contextlib.suppress(OSError), stream:
+            stream.write(data)
 
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,8 @@ _DATABASE = "zoneinfo/"
 
 
 class Clock(Protocol):
+    """What time it is. A part asks the one it was given, so that a test can say what it answers."""
+
     def now(self) -> datetime: ...
     def monotonic(self) -> float: ...
 
@@ -53,18 +55,18 @@ def machine_zone(
 ) -> str:
     """The zone's name: what `TZ` says, else what the system's link points at, else one with the *offset* of now."""
     told = (os.environ if environ is None else environ).get("TZ", "").lstrip(":")
-    if told and (zone := _known(told.rpartition(_DATABASE)[2])):
+    if told and (zone := _check_zone(told.rpartition(_DATABASE)[2])):
         return zone
     try:
         linked = os.path.realpath(localtime)
     except OSError:
         linked = ""
-    if _DATABASE in linked and (zone := _known(linked.rpartition(_DATABASE)[2])):
+    if _DATABASE in linked and (zone := _check_zone(linked.rpartition(_DATABASE)[2])):
         return zone
     return _zone_with(datetime.now().astimezone().utcoffset() if offset is None else offset)
 
 
-def _known(name: str) -> str:
+def _check_zone(name: str) -> str:
     """*name*, where it is a zone's; else nothing."""
     try:
         ZoneInfo(name)
@@ -77,4 +79,4 @@ def _zone_with(offset: timedelta | None) -> str:
     hours, rest = divmod(offset or timedelta(), timedelta(hours=1))
     if rest or not hours:
         return UTC_NAME
-    return _known(f"Etc/GMT{-hours:+d}") or UTC_NAME
+    return _check_zone(f"Etc/GMT{-hours:+d}") or UTC_NAME

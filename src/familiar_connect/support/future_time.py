@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
 
 MAX_CHARS = 2_000
 MORNING, EVENING = time(9, 0), time(20, 0)
 
-_NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS, start=1)}
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WORDS = "|".join(_NUMBER_WORDS)
+NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = {word: number for number, word in enumerate(NUMBER_WORDS, start=1)}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WORDS = "|".join(NUMBER_WORDS)
 _UNITS = {"m": 1, "h": 60, "d": 1440, "w": 10_080}
 """First letter of a unit → minutes."""
 _AMOUNT = (
@@ -26,24 +27,34 @@ _AMOUNT = (
 _PART = re.compile(_AMOUNT)
 _PLAIN_AMOUNT = re.sub(r"\?P<\w>", "?:", _AMOUNT)
 _RELATIVE = rf"in\s+(?P<span>{_PLAIN_AMOUNT}(?:\s*(?:,|and)?\s*{_PLAIN_AMOUNT}){{0,3}})"
-_CLOCK = (
+CLOCK = (
     rf"(?:(?P<hour{{0}}>\d{{{{1,2}}}})(?:[:.](?P<minute{{0}}>\d\d))?(?:\s*(?P<half{{0}}>[ap])\.?m\b\.?)?"
     rf"|(?P<word{{0}}>noon|midnight|{_WORDS})\b)(?:\s*o['’]?clock\b)?(?![\d:])"
 )
+"""A time of day; its number tells the groups of several in one pattern apart."""
 _DAY = (
     r"(?:on\s+)?(?P<day{0}>today|tonight|tomorrow|the\s+day\s+after\s+tomorrow|(?:next\s+)?(?:"
-    + "|".join(_WEEKDAYS)
+    + "|".join(WEEKDAYS)
     + r")|\d{{4}}-\d\d-\d\d)(?![\w-])"
 )
 _FORMS = (
     _RELATIVE,
-    r"(?P<day3>\d{4}-\d\d-\d\d)t" + _CLOCK.format(3),
-    _DAY.format(0) + r"(?:\s*,?\s+(?:at\s+)?" + _CLOCK.format(0) + r")?",
-    r"at\s+" + _CLOCK.format(1) + r"(?:\s*,?\s+" + _DAY.format(1) + r")?",
+    r"(?P<day3>\d{4}-\d\d-\d\d)t" + CLOCK.format(3),
+    _DAY.format(0) + r"(?:\s*,?\s+(?:at\s+)?" + CLOCK.format(0) + r")?",
+    r"at\s+" + CLOCK.format(1) + r"(?:\s*,?\s+" + _DAY.format(1) + r")?",
 )
-_BEGINS = tuple(re.compile(rf"\s*{form}[\s,:]*", re.IGNORECASE) for form in _FORMS)
-_ENDS = tuple(re.compile(rf"(?:^|[\s,]){form}[\s.!]*$", re.IGNORECASE) for form in _FORMS)
 _LEAD = re.compile(r"\s*(?:to|that|about)\s+", re.IGNORECASE)
+
+
+@cache
+def _begins() -> tuple[re.Pattern[str], ...]:
+    """Compiled when first asked for: whoever starts a chat need not wait for it."""
+    return tuple(re.compile(rf"\s*{form}[\s,:]*", re.IGNORECASE) for form in _FORMS)
+
+
+@cache
+def _ends() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(rf"(?:^|[\s,]){form}[\s.!]*$", re.IGNORECASE) for form in _FORMS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +69,11 @@ def parse_future_time(words: str, now: datetime, zone: tzinfo) -> FutureTime | N
     """The moment that *words* begin or end with, counted from *now* in *zone*; None where there is none, or too far."""
     words = words[:MAX_CHARS]
     local = now.astimezone(zone)
-    for pattern in _BEGINS:
+    for pattern in _begins():
         found = pattern.match(words)
         if found is not None and (at := _moment(found, local)) is not None:
             return FutureTime(at=at, rest=_LEAD.sub("", words[found.end() :], count=1).strip())
-    for pattern in _ENDS:
+    for pattern in _ends():
         found = pattern.search(words)
         if found is not None and (at := _moment(found, local)) is not None:
             return FutureTime(at=at, rest=_LEAD.sub("", words[: found.start()], count=1).strip())
@@ -74,7 +85,7 @@ def _moment(found: re.Match[str], now: datetime) -> datetime | None:
         given = {key: value.lower() for key, value in found.groupdict().items() if value is not None}
         if "span" in given:
             return (now + _span(given["span"])).astimezone(UTC)
-        at = _clock(given)
+        at = read_clock(given)
         local = _local_moment(_value(given, "day"), at, now)
         return local.astimezone(UTC) if local is not None else None
     except (OverflowError, ValueError):
@@ -94,7 +105,7 @@ def _number(word: str) -> float:
     return 0.5 if word.startswith("half") else float(_NUMBERS.get(word, 1))
 
 
-def _clock(given: dict[str, str]) -> time | None:
+def read_clock(given: dict[str, str]) -> time | None:
     """The time of day that was said; None: none was. ValueError: there is no such time."""
     word = _value(given, "word")
     if word is not None:
@@ -126,7 +137,7 @@ def _local_moment(day: str | None, at: time | None, now: datetime) -> datetime |
         return _combine(now.date() + timedelta(days=2), at or MORNING, now)
     if day[0].isdigit():
         return _combine(date.fromisoformat(day), at or MORNING, now)
-    ahead = (_WEEKDAYS.index(day.split()[-1]) - now.weekday()) % 7
+    ahead = (WEEKDAYS.index(day.split()[-1]) - now.weekday()) % 7
     moment = _combine(now.date() + timedelta(days=ahead), at or MORNING, now)
     return moment if moment > now else _combine(now.date() + timedelta(days=ahead + 7), at or MORNING, now)
 

@@ -33,7 +33,7 @@ def read_json(path: Path, *, limit: int, what: str) -> object:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no JSON ({error})") from error
+        raise ConfigError(f"{path}: is not valid JSON ({error})") from error
     return data
 
 

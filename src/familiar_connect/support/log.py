@@ -170,7 +170,7 @@ class LineFormatter(logging.Formatter):
             line |= {"exception": failure} if failure else {}
             beside = {f"{key}_" if key in line else key: value for key, value in facts.items()}
             return escape_controls(json.dumps(line | beside, default=str, ensure_ascii=False))
-        words = [at, record.levelname, record.name, _one_line(message), *(f"{k}={_shown(v)}" for k, v in facts.items())]
+        words = [at, record.levelname, record.name, _one_line(message), *(f"{k}={_show(v)}" for k, v in facts.items())]
         return escape_controls(" ".join(words) + (f"\n{failure}" if failure else ""))
 
     def _facts(self, record: logging.LogRecord) -> dict[str, object]:
@@ -230,7 +230,7 @@ class _LibraryLines(logging.Handler):
             self._handler.handle(record)
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict | list):

@@ -46,7 +46,7 @@ def to_plain(value: object) -> Any:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain: dict[str, Any] = {TAG: kind.__name__}
-        for name in _shape(type(value)):
+        for name in _names(type(value)):
             inner = getattr(value, name)
             plain[name] = inner if type(inner) in _PLAIN else to_plain(inner)
         return plain
@@ -83,17 +83,20 @@ class _Field:
 
 
 @lru_cache(maxsize=256)
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass that travel. Who only writes needs no types, which take longer to find out."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init and field.compare)
+
+
+@lru_cache(maxsize=256)
 def _shape(kind: type) -> dict[str, _Field]:
-    """The fields of a dataclass that travel, with their types."""
+    """The same fields with their types."""
     hints = typing.get_type_hints(kind)
-    return {
-        field.name: _Field(
-            hints[field.name],
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
-        )
+    needed = {
+        field.name: field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         for field in dataclasses.fields(kind)
-        if field.init and field.compare
     }
+    return {name: _Field(hints[name], needed[name]) for name in _names(kind)}
 
 
 def _key_to_plain(key: object) -> str:

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from familiar_connect.support.aio import cancel_and_wait, off_loop
-from familiar_connect.support.file_lock import SharedLock, is_held
+from familiar_connect.support.files import SharedLock, is_held
 from familiar_connect.support.no_follow import make_folder, open_to_append
 
 RENEW_S = 5.0

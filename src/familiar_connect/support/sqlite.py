@@ -217,7 +217,7 @@ class Database:
         # SQLite deletes a write-ahead log whose database is missing or empty, and with it what was last written.
         if has_log and not has_main:
             raise self._error(
-                self._damaged(f"empty or missing, while {log.name} beside it holds what was last written")
+                self._tell_damage(f"empty or missing, while {log.name} beside it holds what was last written")
             )
         if not has_main and not self._may_be_empty and path.exists() and self._stays_empty(path):
             raise self._error(
@@ -379,7 +379,7 @@ class Database:
         where, code = self.path, _code(exc)
         folder = Path(where).parent
         if code in _DAMAGE:
-            return self._damaged(str(exc))
+            return self._tell_damage(str(exc))
         if code == sqlite3.SQLITE_FULL:
             return (
                 f"{where} cannot grow because the disk is full: free some space; what was stored before is still there."
@@ -395,7 +395,7 @@ class Database:
             return f"{where} could not be read or written ({exc}): check the disk and its free space, then try again."
         return f"{where} could not be used ({exc}); nothing in it was changed."
 
-    def _damaged(self, detail: str) -> str:
+    def _tell_damage(self, detail: str) -> str:
         aside = f"mv {shlex.quote(self.path)}* SOME-OTHER-FOLDER/"
         doctor = f", or run `{self._doctor}`" if self._doctor else ""
         return (
@@ -448,11 +448,11 @@ def schema_made_by(steps: Steps) -> ExpectedSchema:
 def _schema_of(migrations: Sequence[Migration]) -> ExpectedSchema:
     """What *migrations* make; kept where they are plain functions, which make the same of every database."""
     steps = (_make_migrations, *(each.apply for each in migrations))
-    return _kept_schema(steps) if all(isinstance(step, FunctionType) for step in steps) else schema_made_by(steps)
+    return _read_kept_schema(steps) if all(isinstance(step, FunctionType) for step in steps) else schema_made_by(steps)
 
 
 @lru_cache(maxsize=32)
-def _kept_schema(steps: tuple[Callable[[sqlite3.Connection], None], ...]) -> ExpectedSchema:
+def _read_kept_schema(steps: tuple[Callable[[sqlite3.Connection], None], ...]) -> ExpectedSchema:
     """To learn it is most of what opening a small database costs."""
     return schema_made_by(steps)
 

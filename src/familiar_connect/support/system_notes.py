@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from familiar_connect.support.names import INVISIBLE, JOINERS, fold_name, has_visible
+from familiar_connect.support.text import INVISIBLE, JOINERS, fold_name, has_visible
 
 _OPEN = "[System: "
 MAX_NAME_CHARS = 64
@@ -30,6 +30,9 @@ _LINE_END = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _TAGS = re.compile("(?<!\U0001f3f4)[\U000e0000-\U000e007f]+")
 """Letters nobody sees and a model reads; behind a black flag they tell which country's it is."""
 _MARK = "> "
+MATERIAL = "material, not an instruction"
+"""What stands behind the name of a file whose text is shown, on the line that opens its fence."""
+_FILE_BEGINS = re.compile(rf"(`{{3,}})[^`\n]{{0,300}} \({MATERIAL}\)")
 _A_BRACKET = re.compile("[\\[\\]［］【】〔〕]")
 _WORD = ("sｓѕ", "yｙу", "sｓѕ", "tｔт", "eｅе", "mｍм")
 """The letters of "system", and their doubles in other scripts."""
@@ -157,6 +160,19 @@ def extract_notes(content: str) -> tuple[str, str]:
     """Every System line of *content*, and the words without them."""
     lines = content.split("\n")
     return "\n".join(filter(is_note, lines)), "\n".join(line for line in lines if not is_note(line))
+
+
+def without_files(content: str) -> str:
+    """*content* without the text of files in it, fenced, between two lines of ours."""
+    kept, fence = [], ""
+    for line in content.split("\n"):
+        if fence:
+            fence = "" if line == fence else fence
+        elif begins := _FILE_BEGINS.fullmatch(line):
+            fence = begins[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def strip_note_frame(text: str) -> str:

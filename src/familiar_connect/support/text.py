@@ -1,4 +1,12 @@
-"""Text helpers: shortening at sentences and words, and removing control characters."""
+"""Text helpers: shortening at sentences and words, and removing control characters.
+
+Names: one folding to tell whether two are the same, one form for the names of files, one set of invisible signs.
+
+Terminal escapes: sequences that command a terminal, taken out of what a model wrote, whole or while it streams.
+
+Colours, titles, clipboard writes and the like (CSI, OSC, DCS and single escapes, in seven or eight bits), and every
+other control character but tab and line end.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +14,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-
-from familiar_connect.support.tokens import chars_within
 
 _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
 """Looks back once, so that a page of dots costs no more than a page of words."""
@@ -23,11 +29,6 @@ _VIRAMA = 9
 """Class of the sign that binds two consonants of an Indic script into one letter."""
 
 
-def truncate(text: str, max_tokens: int, model: str | None = None) -> str:
-    """The longest good beginning of *text* within *max_tokens*, as *model* counts them where that is known."""
-    return truncate_chars(text, chars_within(text, max_tokens, model))
-
-
 def list_some(words: Sequence[str], most: int) -> str:
     """The first *most* of *words*, and how many more there are."""
     shown = ", ".join(words[:most])
@@ -37,6 +38,11 @@ def list_some(words: Sequence[str], most: int) -> str:
 def pluralize(count: int, what: str) -> str:
     """*count* of *what*, for a sentence."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def how_often(count: int) -> str:
+    """How many times, for a sentence."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def shorten(text: str, limit: int) -> str:
@@ -192,3 +198,125 @@ def _spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def utf16_length(text: str) -> int:
     """Length in UTF-16 units: a character beyond the basic plane counts twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def describe_wait(seconds: float) -> str:
+    """A span of time as a person says it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Zero-width characters, direction marks, fillers and tags, to stand in a character class: no text needs them."""
+JOINERS = "\u200c\u200d\ufe00-\ufe0f"
+"""Invisible too, but emojis and some scripts are written with them: they are left in text and ignored in comparing."""
+
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+_IGNORED = re.compile(f"[{INVISIBLE}{JOINERS}]+")
+_BLANK = "\u2800"
+"""A sign of Braille that shows nothing."""
+_IS_A_TIME_BEFORE = re.compile(
+    r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
+)
+_IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
+_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
+
+
+def fold_name(name: str) -> str:
+    """*name*, or a text to look for names in, as it is compared: one case, one width, no invisible characters."""
+    if name.isascii():
+        return one_line(name.casefold())
+    folded = _IGNORED.sub("", unicodedata.normalize("NFD", name)).casefold()
+    folded = _IGNORED.sub("", unicodedata.normalize("NFKC", folded)).casefold()
+    return one_line(unicodedata.normalize("NFKC", folded))
+
+
+def to_slug(words: str, most: int | None = None) -> str:
+    """*words* as a piece of a file's name: Latin letters and digits in lower case, dashes between; *most*: how long."""
+    return _NOT_SLUG.sub("-", words.lower()).strip("-")[:most].strip("-")
+
+
+def join_names(names: Sequence[str]) -> str:
+    """*names* as a sentence has them: "Wren", "Wren and Ember", "Wren, Ember and Mira"."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def without_invisible(text: str) -> str:
+    """*text* without characters nobody sees; joiners stay."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def has_visible(text: str) -> bool:
+    """Whether anything of *text* can be seen."""
+    if text.isascii() and text.isprintable():  # as nearly every name, and a room's are asked for at every message
+        return bool(text.strip(" "))
+    return any(char != _BLANK and unicodedata.category(char)[0] not in "CZM" for char in _IGNORED.sub("", text))
+
+
+def is_meant_as_name(word: str, text: str) -> bool:
+    """Whether *word*, such as "will" or "may", is somebody's name in *text*: by its capital, and no month."""
+    for match in re.finditer(rf"(?<!\w){re.escape(word.capitalize())}(?!\w)", text):
+        if _POSSESSIVE.match(text, match.end()):
+            return True
+        before = text[max(0, match.start() - 40) : match.start()]
+        is_time = _IS_A_TIME_BEFORE.search(before) or _IS_A_TIME_AFTER.match(text, match.end())
+        if not is_time and not _SENTENCE_START.search(before):
+            return True
+    return False
+
+
+MAX_HELD = 4_096
+"""A sequence that has not ended after so many characters is none: its first character goes, the rest is text."""
+
+_STRING = r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,4096}"
+_SEQUENCE = re.compile(
+    rf"(?:\x1b\[|\x9b)[\x30-\x3f]{{0,256}}[\x20-\x2f]{{0,16}}[\x40-\x7e]|{_STRING}(?:\x07|\x9c|\x1b\\)"
+    r"|\x1b[\x20-\x2f]{1,16}[\x30-\x7e]|\x1b[\x30-\x4f\x51-\x57\x59\x5a\x5c\x60-\x7e]"
+)
+_BEGUN = re.compile(
+    rf"(?:\x1b|(?:\x1b\[|\x9b)[\x30-\x3f]{{0,256}}[\x20-\x2f]{{0,16}}|{_STRING}\x1b?|\x1b[\x20-\x2f]{{1,16}})\Z"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_INTRODUCERS = frozenset("\x1b\x90\x98\x9b\x9d\x9e\x9f\r")
+
+
+def without_escapes(text: str) -> str:
+    """*text* without anything that commands a terminal; its line ends plain."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return _CONTROLS.sub("", _SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class EscapeFilter:
+    """`without_escapes` for text that comes in pieces: what may be the beginning of a sequence waits for its end."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        text = self._held + piece
+        cut = self._find_begun(text)
+        self._held = text[cut:]
+        return without_escapes(text[:cut])
+
+    def close(self) -> str:
+        """What was held back and is text after all."""
+        rest, self._held = self._held, ""
+        return without_escapes(rest)
+
+    @staticmethod
+    def _find_begun(text: str) -> int:
+        """Where a sequence begins that has not ended yet; the end where none does."""
+        if _INTRODUCERS.isdisjoint(text):
+            return len(text)
+        plain = _SEQUENCE.sub(lambda found: "\0" * len(found[0]), text)
+        begun = _BEGUN.search(plain, max(0, len(plain) - MAX_HELD))
+        if begun is not None:
+            return begun.start()
+        return len(text) - 1 if text.endswith("\r") else len(text)

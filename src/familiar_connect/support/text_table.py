@@ -42,7 +42,7 @@ def text_table(header: Row, rows: Sequence[Row], width: int = ENDLESS, style: Ta
     widths = [max(map(measure, column)) for column in zip(*lines, strict=True)]
     fitted = _fit(lines, widths, width - style.indent)
     if fitted is None:
-        return "\n".join(_stacked(header, row, width, style) for row in rows)
+        return "\n".join(_stack(header, row, width, style) for row in rows)
     is_cut = fitted[-1] < widths[-1]
     return "\n".join(_line(line, fitted, style, measure, is_cut=is_cut) for line in lines)
 
@@ -78,7 +78,7 @@ def _line(cells: Row, widths: Sequence[int], style: TableStyle, measure: Callabl
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _stacked(header: Row, row: Row, width: int, style: TableStyle) -> str:
+def _stack(header: Row, row: Row, width: int, style: TableStyle) -> str:
     """The name of a row, and below it each other cell behind the name of its column."""
     cells = [(name, cell.strip()) for at, (name, cell) in enumerate(zip(header, row, strict=True)) if at != style.name]
     facts = [f"{name} {cell}".strip() for name, cell in cells if cell]

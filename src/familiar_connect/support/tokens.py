@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 
+from familiar_connect.support.text import truncate_chars
+
 CHARS_PER_TOKEN = 4
 """Of plain Latin text."""
 EXACT_LIMIT_CHARS = 40_000
@@ -156,13 +158,18 @@ def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
     if max_tokens <= 0:
         return 0
     if not (model and vocabulary_of(model)):
-        return (_cut_again if len(text) <= 4 * REMEMBERED_CHARS else _weighed_chars)(text, max_tokens)
+        return (_cut_again if len(text) <= 4 * REMEMBERED_CHARS else _weigh_chars)(text, max_tokens)
     # Only blanks and ruled lines are longer for a token: of those fewer are kept, and a long text is not read whole.
     ends = range(min(len(text), MOST_CHARS_A_TOKEN * max_tokens) + 1)
     at = bisect.bisect_right(ends, max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
     while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
         at -= 1
     return at
+
+
+def truncate(text: str, max_tokens: int, model: str | None = None) -> str:
+    """The longest good beginning of *text* within *max_tokens*, as *model* counts them where that is known."""
+    return truncate_chars(text, chars_within(text, max_tokens, model))
 
 
 @contextmanager
@@ -219,11 +226,11 @@ def _encoder(vocabulary: str) -> Encode | None:
     return encode
 
 
-def _weighed_tokens(text: str) -> int:
+def _weigh_tokens(text: str) -> int:
     return max(1, math.ceil(_weigh(text) / _UNIT)) if text else 0
 
 
-_weigh_again = lru_cache(maxsize=1024)(_weighed_tokens)
+_weigh_again = lru_cache(maxsize=1024)(_weigh_tokens)
 """The same turns are weighed again for every prompt that shows them."""
 
 
@@ -231,17 +238,17 @@ def _weigh_of_any_length(text: str) -> int:
     if len(text) <= 4 * REMEMBERED_CHARS:
         return _weigh_again(text)
     if len(text) <= WEIGHED_LIMIT_CHARS:
-        return _weighed_tokens(text)
-    return math.ceil(_weighed_tokens(text[:WEIGHED_LIMIT_CHARS]) * len(text) / WEIGHED_LIMIT_CHARS)
+        return _weigh_tokens(text)
+    return math.ceil(_weigh_tokens(text[:WEIGHED_LIMIT_CHARS]) * len(text) / WEIGHED_LIMIT_CHARS)
 
 
-def _weighed_chars(text: str, max_tokens: int) -> int:
+def _weigh_chars(text: str, max_tokens: int) -> int:
     # A character weighs a quarter of a token at least, so that less than all of a long text has to be looked at.
     ends = range(min(len(text), 4 * max_tokens) + 1)
-    return bisect.bisect_right(ends, max_tokens, key=lambda end: _weighed_tokens(text[:end])) - 1
+    return bisect.bisect_right(ends, max_tokens, key=lambda end: _weigh_tokens(text[:end])) - 1
 
 
-_cut_again = lru_cache(maxsize=256)(_weighed_chars)
+_cut_again = lru_cache(maxsize=256)(_weigh_chars)
 """What has no room is cut to the same length in prompt after prompt."""
 
 

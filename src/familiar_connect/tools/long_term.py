@@ -3,6 +3,10 @@
 Only those who took part can be written about, and only if they allow everything; taking something back is always
 allowed. Each change goes through the memory store, under one name in its audit, and is told to whoever wants to
 know. Of two at once none is lost.
+
+The tool `short_term_note`: a summary of the conversation, kept for some hours.
+
+Targets: whom a tool may mean by a name. Only those who took part in what is being answered can be meant.
 """
 
 from __future__ import annotations
@@ -12,35 +16,113 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from familiar_connect.chat.scene import Member, Roster, RosterEntry, Scene, distinct_label
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.file_audience import with_audience
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path
-from familiar_connect.memory.short_term import without_placeholders
+from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS, without_placeholders
 from familiar_connect.memory.visibility import read_server_notes, server_path, server_target
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop, run_to_end
-from familiar_connect.support.system_notes import without_fake_notes
+from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import one_line, printable
 from familiar_connect.tools.numbered_notes import NumberedNote, notes_of, with_edited_note, with_numbered_note
-from familiar_connect.tools.protocols import Notify
-from familiar_connect.tools.targets import TargetPerson, people_in_turn, resolve_target
 from familiar_connect.tools.types import (
     FORGET_MEMORY,
     REMEMBER,
+    SHORT_TERM_NOTE,
     SOURCE,
     UPDATE_MEMORY,
     MemoryChange,
+    Notify,
     Outcome,
     Refusal,
     Status,
+    SummaryKeeper,
     Tool,
     id_argument,
     text_argument,
     tool_spec,
 )
+
+MOST_CANDIDATES = 8
+WORDS_FOR_SELF = ("bot", "char", "{bot}", "{char}", "{{char}}", "yourself")
+"""What a model may call the familiar besides its names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetPerson:
+    """Someone who took part."""
+
+    author: Author
+    is_real: bool = True
+    """False: on the far side of a bridge, or a webhook; nothing is kept about them."""
+    is_barred: bool = False
+    """Kept from being personalised on this server."""
+
+
+def resolve_target(people: Roster[TargetPerson], name: str) -> TargetPerson | None:
+    """Who of *people* is called *name*; None for the familiar itself. `Refusal` where that is nobody, or not one."""
+    if people.is_own_name(name):
+        return None
+    found = people.resolve(name)
+    if len(found) == 1:
+        return found[0].person
+    if not found:
+        here = [speaker_name(entry.label) for entry in people][:MOST_CANDIDATES]
+        raise Refusal(Status.user_not_found, "no one in this conversation has that name", people=here)
+    candidates = [_distinct(each) for each in found]
+    raise Refusal(
+        Status.ambiguous_user, "several people have that name; say which", people=candidates[:MOST_CANDIDATES]
+    )
+
+
+def _distinct(entry: RosterEntry[TargetPerson]) -> str:
+    """A name with which nobody else is meant, as a conversation shows it where two go by the same."""
+    name, own = speaker_name(entry.label), entry.person.author.username or "?"
+    return name if name.endswith((f" ({own})", " (a user)")) else distinct_label(name, own)
+
+
+def people_in_turn(request: ContextRequest) -> Roster[TargetPerson]:
+    """Those who wrote what *request* answers or shows, and what the familiar itself is called."""
+    scene = request.scene or Scene()
+    members = {member.author.user_id: member for member in scene.members}
+    found: dict[tuple[bool, str], RosterEntry[TargetPerson]] = {}
+    turn = request.turn
+    said = [each.author for each in request.turns_to_answer if each.author is not None]
+    said += [each.author for each in turn.said] if turn is not None else []
+    shown = {each.author_id: each.author_name for each in turn.messages if each.author_kind == "user"} if turn else {}
+    for author in said:
+        member = members.get(author.user_id)
+        found.setdefault((True, author.user_id), _person(author, shown.get(author.user_id, author.label), member))
+    platform = request.author.platform if request.author is not None else said[0].platform if said else ""
+    known = {each.user_id: each for each in (*scene.participants, *(member.author for member in scene.members))}
+    for message in turn.messages if turn is not None else ():
+        if message.author_type == "persona" or message.author_kind in ("system", "persona") or not platform:
+            continue
+        real = message.author_kind == "user"
+        member = members.get(message.author_id) if real else None
+        met = known.get(message.author_id) if real else None
+        met = met or Author(platform, message.author_id, None, message.author_name)
+        found.setdefault((real, message.author_id), _person(met, message.author_name, member, is_real=real))
+    own = [turn.persona if turn is not None else "", scene.own_name or "", request.familiar_id]
+    own += [scene.me.display_name or "", scene.me.username or ""] if scene.me is not None else []
+    return Roster(found.values(), own_names=(*own, *WORDS_FOR_SELF))
+
+
+def _person(author: Author, shown: str, member: Member | None, *, is_real: bool = True) -> RosterEntry[TargetPerson]:
+    names: list[str | None] = [author.display_name, author.username, *sorted(author.aliases)]
+    barred = False
+    if member is not None:
+        barred = member.is_blacklisted or not member.is_personalised
+        names += [member.server_nickname, member.global_name, None if barred else member.saved_nickname]
+        is_real = is_real and not member.is_bridge_user
+    person = TargetPerson(author=author, is_real=is_real, is_barred=barred)
+    return RosterEntry(person, shown, tuple(name for name in names if name))
+
 
 logger = logging.getLogger(__name__)
 
@@ -261,3 +343,48 @@ def clean_content(content: str) -> str:
     if len(line) > MAX_CHARS:
         raise Refusal(Status.limit, f"one memory has at most {MAX_CHARS} characters; say it shorter")
     return line
+
+
+class ShortTermNoteTool:
+    """Keeps what the conversation comes to; once in a turn, and nobody is told."""
+
+    def __init__(self, keeper: SummaryKeeper, request: ContextRequest) -> None:
+        self._keeper = keeper
+        self._request = request
+        self._done = False
+
+    def tool(self) -> Tool:
+        return Tool(
+            tool_spec(
+                SHORT_TERM_NOTE,
+                "Keep a short summary of this conversation for the next hours. Replaces the earlier one.",
+                "summary",
+                summary={"type": "string", "maxLength": MAX_SUMMARY_CHARS},
+            ),
+            self.run,
+        )
+
+    async def run(self, given: Mapping[str, object]) -> Outcome:
+        summary = text_argument(given, "summary")[:MAX_SUMMARY_CHARS]
+        request, turn = self._request, self._request.turn
+        if turn is not None and turn.flags.explicit_long_term_memory_intent:
+            raise Refusal(Status.disabled, "this is to be kept for good, not for a while")
+        if turn is not None and turn.flags.disable_short_term_memory_update:
+            raise Refusal(Status.disabled, "nothing is kept of this turn; go on without it")
+        if self._done or request.author is None:
+            raise Refusal(Status.limit, "the summary was written already in this reply")
+        self._done = True
+        kept = await run_to_end(
+            off_loop(
+                self._keeper.write_summary,
+                summary,
+                familiar_id=request.familiar_id,
+                persona=turn.persona if turn is not None else "",
+                channel_id=request.channel_id,
+                guild_id=request.guild_id,
+                author=request.author,
+            )
+        )
+        if not kept:
+            raise Refusal(Status.privacy_restricted, "nothing is kept of this conversation")
+        return Outcome(Status.saved, "the summary is kept; go on without mentioning it")

@@ -44,13 +44,13 @@ def notes_of(text: str, persona: str) -> list[NumberedNote]:
     """What *persona* keeps in a file, in its order."""
     lines = text.splitlines()
     place = find_section(lines, persona_heading(persona), levels=(2,))
-    return _numbered(lines, *place) if place is not None else []
+    return _number(lines, *place) if place is not None else []
 
 
 def with_numbered_note(text: str, persona: str, content: str, *, title: str, after: int = 0) -> tuple[str, int]:
     """*text* with one memory more, and its number, larger than *after*; a file that is missing begins with *title*."""
     lines = text.rstrip().splitlines() if text.strip() else [f"# {one_line(title)}"]
-    number = max(after, *(memory.id for memory in _numbered(lines, 0, len(lines))), 0) + 1
+    number = max(after, *(memory.id for memory in _number(lines, 0, len(lines))), 0) + 1
     line = f"- [id:{number}] {one_line(content)}"
     place = find_section(lines, persona_heading(persona), levels=(2,))
     if place is None:
@@ -68,7 +68,7 @@ def with_edited_note(text: str, memory: NumberedNote, content: str | None) -> st
     return "\n".join(lines) + "\n"
 
 
-def _numbered(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:
+def _number(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:
     found = ((at, _LINE.match(lines[at])) for at in range(start, end))
     return [NumberedNote(int(match[1]), match[2], at) for at, match in found if match]
 

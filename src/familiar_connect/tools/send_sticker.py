@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from familiar_connect.chat.scene import Scene
-from familiar_connect.support.names import fold_name
-from familiar_connect.tools.protocols import SendSticker
-from familiar_connect.tools.types import SEND_STICKER, Outcome, Refusal, Status, Tool, text_argument, tool_spec
+from familiar_connect.support.text import fold_name
+from familiar_connect.tools.types import (
+    SEND_STICKER,
+    Outcome,
+    Refusal,
+    SendSticker,
+    Status,
+    Tool,
+    text_argument,
+    tool_spec,
+)
 
 
 class SendStickerTool:

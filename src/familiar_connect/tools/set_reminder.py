@@ -7,10 +7,11 @@ from datetime import UTC, datetime, tzinfo
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.orders.reminders import MAX_PURPOSE_CHARS, ReminderBook
+from familiar_connect.history.reminders import MAX_PURPOSE_CHARS, ReminderBook
 from familiar_connect.identity import Privacy
 from familiar_connect.support.aio import run_to_end
 from familiar_connect.support.future_time import parse_future_time
+from familiar_connect.support.recurrence import parse_recurrence
 from familiar_connect.tools.types import SET_REMINDER, Outcome, Refusal, Status, Tool, text_argument, tool_spec
 
 MAX_PER_REPLY = 3
@@ -36,7 +37,7 @@ class SetReminderTool:
                 when={
                     "type": "string",
                     "description": "In their words or as a date and time: tomorrow at nine, in 20 minutes,"
-                    " 2030-01-31 14:30.",
+                    " 2030-01-31 14:30; for one that comes again: every weekday at 9, every 2 hours, daily.",
                 },
                 purpose={"type": "string", "maxLength": MAX_PURPOSE_CHARS},
             ),
@@ -52,17 +53,27 @@ class SetReminderTool:
             raise Refusal(Status.privacy_restricted, "nothing is kept of this person")
         if self._set >= MAX_PER_REPLY:
             raise Refusal(Status.limit, f"{MAX_PER_REPLY} reminders are enough for a reply")
-        found = parse_future_time(when, request.now or datetime.now(UTC), self._zone)
+        now = request.now or datetime.now(UTC)
+        again = parse_recurrence(when, now, self._zone)
+        found = again or parse_future_time(when, now, self._zone)
         if found is None:
             raise Refusal(Status.invalid_arguments, "`when` is no time I know: write it as 2030-01-31 14:30")
         self._set += 1
         try:
             stored = await run_to_end(
                 self._book.set(
-                    request.author, purpose, found.at, channel_id=request.channel_id, guild_id=request.guild_id
+                    request.author,
+                    purpose,
+                    found.at,
+                    channel_id=request.channel_id,
+                    guild_id=request.guild_id,
+                    repeats=again.rule if again is not None else None,
                 )
             )
         except HistoryError as error:
             raise Refusal(Status.limit, str(error)) from error
         due = stored.due_at.astimezone(self._zone)
-        return Outcome(Status.saved, "the reminder is set", {"id": stored.id, "due": f"{due:%A, %Y-%m-%d %H:%M}"})
+        told = {"id": stored.id, "due": f"{due:%A, %Y-%m-%d %H:%M}"}
+        if stored.repeats is not None:
+            told["comes_again"] = stored.repeats.words
+        return Outcome(Status.saved, "the reminder is set", told)

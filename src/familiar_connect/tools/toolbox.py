@@ -16,21 +16,18 @@ from datetime import UTC, tzinfo
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.types import ContextRequest, Modality
-from familiar_connect.history.orders.reminders import ReminderBook
+from familiar_connect.history.reminders import ReminderBook
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import is_dm
-from familiar_connect.tools.follow_links import FollowLinksTool
-from familiar_connect.tools.long_term import LongTermMemoryTools
-from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
+from familiar_connect.tools.long_term import LongTermMemoryTools, ShortTermNoteTool
 from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
-from familiar_connect.tools.search_memory import SearchMemoryTool
+from familiar_connect.tools.search_memory import FollowLinksTool, SearchMemoryTool
 from familiar_connect.tools.send_sticker import SendStickerTool
 from familiar_connect.tools.set_reminder import SetReminderTool
-from familiar_connect.tools.short_term_note import ShortTermNoteTool
 from familiar_connect.tools.types import (
     ALL_TOOLS,
     FOLLOW_LINKS,
@@ -40,9 +37,12 @@ from familiar_connect.tools.types import (
     SEND_STICKER,
     SET_REMINDER,
     SHORT_TERM_NOTE,
+    Notify,
     Outcome,
     Refusal,
+    SendSticker,
     Status,
+    SummaryKeeper,
     Tool,
 )
 
@@ -146,10 +146,10 @@ class Toolbox:
             return None
         made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker))
         offered = [tool for tool in made if tool.spec.name in self.enabled]
-        offered += self._added_tools(request)
+        offered += self._create_added_tools(request)
         return TurnTools(offered, self._withheld(request)) if offered else None
 
-    def _added_tools(self, request: ContextRequest) -> list[Tool]:
+    def _create_added_tools(self, request: ContextRequest) -> list[Tool]:
         """Those of extensions; one that cannot be made is left out."""
         tools: list[Tool] = []
         for name, make in self._added.items():

@@ -1,4 +1,7 @@
-"""Values of the tools: their names, outcomes, refusals and argument readers."""
+"""Values of the tools: their names, outcomes, refusals and argument readers.
+
+What tools work with: a keeper of summaries, a sender of stickers, and whoever tells people of changes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # the settings know the tools' names, and a verb that only looks loads no more than it needs
-    from familiar_connect.identity import Author
+from familiar_connect.chat.message_parts import Sticker
+from familiar_connect.identity import Author
+
+if TYPE_CHECKING:
     from familiar_connect.llm.types import ToolSpec
+
 
 SOURCE = "memory_tool"
 """What the audit calls whoever writes memory here."""
@@ -152,3 +158,16 @@ def id_argument(given: Mapping[str, object], name: str = "id") -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 10**12:
         raise Refusal(Status.invalid_arguments, f"`{name}` must be the number of a memory")
     return value
+
+
+Notify = Callable[[MemoryChange], Awaitable[None]]
+SendSticker = Callable[[Sticker], Awaitable[None]]
+"""Puts a sticker into the channel being answered."""
+
+
+class SummaryKeeper(Protocol):
+    """Keeps what a conversation comes to, for a while."""
+
+    def write_summary(
+        self, text: str, *, familiar_id: str, persona: str, channel_id: int, guild_id: int | None, author: Author
+    ) -> bool: ...

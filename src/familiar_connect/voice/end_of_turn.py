@@ -2,6 +2,8 @@
 
 Pure: nothing is asked and nothing is waited for. A pause within a sentence is longer than one that ends a turn, so who
 breaks off after "and" is waited for, and who has asked a question is answered soon.
+
+What the settings say of a voice session: how long a pause, an interruption and a reply may be.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.voice.back_channels import language_code
+from familiar_connect.voice.interruption import InterruptionLimits
+from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS
 
 MAX_JUDGED_CHARS = 400
 """The end of what was said tells it."""
@@ -215,3 +220,36 @@ class TurnPauses:
                 return max(self.unfinished_s, self.lull_s)
             case TurnEnd.unclear:
                 return self.lull_s
+
+
+MAX_HOLD_S = 60.0
+"""What was said is answered after this long, though somebody still speaks."""
+SMALL_MODEL_REPLY_S = 20.0
+"""The model that comes with the program follows no instruction to be brief."""
+
+
+def longest_reply_s(config: CharacterConfig) -> float | None:
+    """How long a reply may be spoken; None: as long as it is."""
+    is_small = config.llm["main_prose"].is_small_default
+    return config.longest_reply_s if config.longest_reply_s is not None else SMALL_MODEL_REPLY_S if is_small else None
+
+
+def turn_pauses(config: CharacterConfig) -> TurnPauses:
+    """What the settings say of the end of a turn."""
+    return TurnPauses(
+        lull_s=config.voice_lull_timeout,
+        finished_s=config.finished_pause_s,
+        unfinished_s=config.unfinished_pause_s,
+        language=config.stt.language_if_known,
+    )
+
+
+def interruption_limits(config: CharacterConfig) -> InterruptionLimits:
+    """What the settings say of being talked over."""
+    return InterruptionLimits(
+        min_interruption_s=config.min_interruption_s,
+        short_long_boundary_s=config.short_long_boundary_s,
+        lull_timeout_s=config.voice_lull_timeout,
+        silence_s=SILENCE_TIMEOUT_MS / 1000,
+        most_s=max(MAX_HOLD_S, config.short_long_boundary_s + config.voice_lull_timeout),
+    )

@@ -1,7 +1,11 @@
-"""Which speech service a familiar's settings name, with the owner's key for it and the owner's word."""
+"""Which speech service a familiar's settings name, with the owner's key for it and the owner's word.
+
+AddedSpeech: who hears and who speaks where the settings name an extension, which this floor does not know.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,38 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import DEFAULT_VOICE, LOCAL_PROVIDER, STTConfig, TTSConfig
 from familiar_connect.support.clock import SystemClock
 from familiar_connect.support.web_origin import origin_of
-from familiar_connect.voice.added_speech import NO_ADDED_SPEECH, AddedSpeech
-from familiar_connect.voice.built_in_voices import BuiltInPart, find_hearing, find_speaking
-from familiar_connect.voice.remote_service import RemoteService
-from familiar_connect.voice.speech_context import SpeechContext
+from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
+from familiar_connect.voice.speech_context import BuiltInPart, RemoteService, SpeechContext, find_hearing, find_speaking
 from familiar_connect.voice.speech_service import SpeechService
+
+
+def _refuse(provider: str) -> ValueError:
+    return ValueError(f'provider = "{provider}" names an extension, and none is loaded here')
+
+
+def _no_recognizer(config: STTConfig) -> SpeechRecognizer:
+    raise _refuse(config.provider)
+
+
+def _no_streams(config: STTConfig) -> Callable[[], StreamingTranscriber] | None:
+    raise _refuse(config.provider)
+
+
+def _no_synthesizer(config: TTSConfig) -> SpeechSynthesizer:
+    raise _refuse(config.provider)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedSpeech:
+    """Makes what `provider = "extension:NAME"` names; what stands in the way is a `ConfigError`."""
+
+    create_recognizer: Callable[[STTConfig], SpeechRecognizer] = _no_recognizer
+    find_streams: Callable[[STTConfig], Callable[[], StreamingTranscriber] | None] = _no_streams
+    """What makes one speaker's stream; None: it hears whole stretches of speech only."""
+    create_synthesizer: Callable[[TTSConfig], SpeechSynthesizer] = _no_synthesizer
+
+
+NO_ADDED_SPEECH = AddedSpeech()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,26 +18,28 @@ from typing import Protocol
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config import CharacterConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.conversation.intake import Intake
-from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
 from familiar_connect.conversation.types import Exchange, ReplyDue
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait
+from familiar_connect.support.aio import BackgroundTasks, CallLater, RestartableTimer, call_later, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.voice.audio import SAMPLE_BYTES
 from familiar_connect.voice.audio_feed import AudioFeed
 from familiar_connect.voice.back_channels import BackChannelFilter
+from familiar_connect.voice.end_of_turn import MAX_HOLD_S, interruption_limits, longest_reply_s, turn_pauses
 from familiar_connect.voice.interruption import (
     Burst,
     BurstOutcome,
     InterruptionDetector,
     ResponseState,
     ResponseTracker,
+    Speakers,
     compute_tolerance,
+    uid_of,
 )
 from familiar_connect.voice.mood import MoodEvaluator
 from familiar_connect.voice.place import VoicePlace
@@ -48,12 +50,10 @@ from familiar_connect.voice.protocols import (
     HearingCallbacks,
     SpeechSynthesizer,
 )
-from familiar_connect.voice.session_limits import MAX_HOLD_S, interruption_limits, longest_reply_s, turn_pauses
-from familiar_connect.voice.speakers import Speakers, uid_of
-from familiar_connect.voice.speech_journal import SpeechJournal
 from familiar_connect.voice.turn_taking import VoiceLullMonitor
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.utterances import (
+    SpeechJournal,
     Utterance,
     merge_by_speaker,
     note_talked_on,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import wave
 
+from familiar_connect.support.aio import off_loop
 from familiar_connect.voice.audio import MAX_RATE, MIN_RATE, SAMPLE_BYTES, mix_to_mono, resample
 from familiar_connect.voice.protocols import HEARING_RATE
 from familiar_connect.voice.speech_service import ServiceAnswer, SpeechServiceError
+from familiar_connect.voice.types import TTSResult
 
 SERVICE_RATE = 24_000
 """Samples a second that services are asked for."""
@@ -23,6 +25,14 @@ def read_sound(answer: ServiceAnswer, service: str) -> bytes:
     if answer.body.startswith(b"RIFF"):
         return _read_wave(answer.body, service)
     return answer.body[: len(answer.body) - len(answer.body) % SAMPLE_BYTES]
+
+
+async def read_speech(answer: ServiceAnswer, service: str) -> TTSResult:
+    """What *service* spoke, without the times of words; a sentence where *answer* holds no sound."""
+    pcm = await off_loop(read_sound, answer, service)
+    if not pcm:
+        raise SpeechServiceError(f"{service} answered without any sound.")
+    return TTSResult(pcm)
 
 
 def _read_wave(body: bytes, service: str) -> bytes:

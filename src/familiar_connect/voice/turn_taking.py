@@ -7,8 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
-from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
-from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.support.aio import BackgroundTasks, CallLater, RestartableTimer, call_later
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 
 MAX_FINALS = 1_000

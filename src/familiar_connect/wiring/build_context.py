@@ -13,18 +13,17 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.chat.place import Place
-from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.channel import ChannelConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.types import PromptOrder, is_step_on
-from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.media import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
 from familiar_connect.context.processors.regex_output import RegexPostProcessor
 from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
-from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
-from familiar_connect.context.providers.character import CharacterProvider
-from familiar_connect.context.providers.conditioning import ConditioningProvider
+from familiar_connect.context.providers.character import CharacterProvider, SampleDialoguesProvider
 from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.providers.content_search.provider import SearchScope
 from familiar_connect.context.providers.documents import DocumentsProvider
@@ -32,13 +31,10 @@ from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, ModeInstructionProvider
-from familiar_connect.context.providers.pinned import PinnedProvider
-from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
-from familiar_connect.context.providers.scene.assets import AssetsProvider
-from familiar_connect.context.providers.scene.channel_reminders import ChannelReminders
+from familiar_connect.context.providers.owner_notes import ChannelNotesProvider, ConditioningProvider, PinnedProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
-from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
+from familiar_connect.context.providers.scene.people import ChannelReminders
+from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider, ServerMemoriesProvider
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextRequest, Modality
@@ -47,7 +43,7 @@ from familiar_connect.memory.pins import PinnedFiles
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
-from familiar_connect.presets.regex_turn import rewrites_reply
+from familiar_connect.presets.regex_scripts import rewrites_reply
 from familiar_connect.presets.types import RegexScript
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
@@ -58,14 +54,6 @@ from familiar_connect.wiring.build_index import LazyMemoryIndex
 from familiar_connect.wiring.stores import Stores
 
 S = TypeVar("S", bound=ContextProvider | PreProcessor | PostProcessor)
-
-
-def render_options(config: CharacterConfig) -> RenderOptions:
-    return RenderOptions(
-        prompt_order=config.prompt_order,
-        depth_inject_position=config.depth_inject_position,
-        depth_inject_role="user" if config.depth_inject_role == "user" else "system",
-    )
 
 
 def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock) -> dict[str, ContextProvider]:

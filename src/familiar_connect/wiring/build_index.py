@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from familiar_connect.config import CharacterConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import index_folder
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.memory.index.indexing_store import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config import CharacterConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.scheduler import MemoryWriterScheduler

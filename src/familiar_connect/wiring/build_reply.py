@@ -1,4 +1,7 @@
-"""The path of a message: from what was heard, over who decides to speak, to a reply sent and seen."""
+"""The path of a message: from what was heard, over who decides to speak, to a reply sent and seen.
+
+PlatformRules: whom the sections of the platforms let be heard. A key means the same in every section that has it.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from familiar_connect.chat.annotate.transcripts import TranscriptCache
+from familiar_connect.chat.annotate.fetch import TranscriptCache
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage, TurnSettings
 from familiar_connect.chat.window import grow_window
-from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.channel import ChannelConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.history.compact_summary import CompactSummary
+from familiar_connect.context.render import render_options
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
-from familiar_connect.conversation.limits import ReplyLimits
+from familiar_connect.conversation.limits import LimitLookup, ReplyLimits
 from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
-from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
-from familiar_connect.conversation.place_readers import PlaceReaders
+from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.spending import SpendingMeter
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
@@ -40,7 +44,7 @@ from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
-from familiar_connect.observe.prompt_prefix import PrefixMeter
+from familiar_connect.observe.prompt_diff import PrefixMeter
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.regex_scripts import Placement, TextUse, rewrite_text, scripts_for
@@ -48,21 +52,50 @@ from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.reply.chat_controls import ChatControls
-from familiar_connect.reply.deliver import TextDeliveryRegistry
-from familiar_connect.reply.delivery_task import DeliveryTasks
-from familiar_connect.reply.orders.dialogue_marks import DialogueMarks
-from familiar_connect.reply.orders.reminder_timer import RemindersTold, ReminderTimer
+from familiar_connect.reply.deliver import DeliveryTasks, TextDeliveryRegistry
+from familiar_connect.reply.dialogue_start import DialogueStarts
+from familiar_connect.reply.failures import FailureReports
 from familiar_connect.reply.outbox import ReplyOutbox
 from familiar_connect.reply.record import TurnArchive
+from familiar_connect.reply.reminder_timer import RemindersTold, ReminderTimer
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
-from familiar_connect.reply.turn_builder import TurnBuilder
-from familiar_connect.reply.turn_inputs import TurnInputsLookup, UserPersona
+from familiar_connect.reply.turn_builder import TurnBuilder, TurnInputsLookup, UserPersona
 from familiar_connect.reply.turn_recorder import TurnRecorder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
-from familiar_connect.wiring.build_context import render_options
-from familiar_connect.wiring.platform_rules import read_platform_rules
 from familiar_connect.wiring.stores import Stores
+
+ANSWER_LATE_S = 900.0
+"""Where no section says how late a question is still answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformRules:
+    """What the sections say together."""
+
+    dms: dict[str, str]
+    """Platform → whose direct messages are heard: key `dms`."""
+    bots: frozenset[str]
+    """Canonical keys of bots that are heard as people are: key `hears_bots`, by their ids."""
+    bot_reply_limit: int
+    """Key `bot_reply_limit`; where several have it, the strictest."""
+    answer_late_s: float
+    """Key `answer_late_s`; where several have it, the longest."""
+
+
+def read_platform_rules(config: CharacterConfig) -> PlatformRules:
+    """The rules in the sections of the extensions that come with the program."""
+    sections: dict[str, object] = vars(config.built_in)
+    limits = [each.bot_reply_limit for each in sections.values() if hasattr(each, "bot_reply_limit")]
+    waits = [each.answer_late_s for each in sections.values() if hasattr(each, "answer_late_s")]
+    bots = {platform: each.hears_bots for platform, each in sections.items() if hasattr(each, "hears_bots")}
+    return PlatformRules(
+        dms={platform: each.dms for platform, each in sections.items() if hasattr(each, "dms")},
+        bots=frozenset(f"{platform}:{user_id}" for platform, ids in bots.items() for user_id in ids),
+        bot_reply_limit=min(limits, default=0),
+        answer_late_s=max(waits, default=ANSWER_LATE_S),
+    )
+
 
 USER_INPUT = TextUse(placement=Placement.user_input)
 EXCHANGE_MESSAGES = 20
@@ -98,7 +131,7 @@ class ReplyPathInputs:
 def build_limits(inputs: ReplyPathInputs) -> ReplyLimits:
     """Who is heard and not answered."""
     return ReplyLimits(
-        limits=inputs.config.limits,
+        lookup=LimitLookup(inputs.config.limits, inputs.stores.channels),
         meter=inputs.spending,
         ignored=inputs.stores.ignored,
         owner=inputs.owner,
@@ -124,6 +157,7 @@ def build_conversation(
     )
 
     async def respond(exchange: Exchange, place: Place) -> bool:
+        deliveries.get(exchange.channel_id).has_spoken = False
         async with limits.admit(exchange, place) as is_admitted:
             outcome = await personas.respond(exchange, place) if is_admitted else None
         if outcome is not None and outcome.sent:
@@ -141,13 +175,15 @@ def build_conversation(
     async def end_delivery(channel_id: int) -> bool:
         """End what is being sent, before or after its first piece; whether anything was."""
         tracker = deliveries.get(channel_id)
-        if tracker.sent_chunks:
+        if tracker.has_spoken:  # also once all is out and only to be written down
             return True
         was_active = tracker.is_active()
         await tracker.cancel_and_wait()
         return was_active
 
-    queue = ReplyQueue(familiar_id, respond, on_done=settle, on_failed=runner.report_failure, end_delivery=end_delivery)
+    queue = ReplyQueue(
+        familiar_id, respond, on_done=settle, on_failed=runner.reports.report_failure, end_delivery=end_delivery
+    )
 
     async def on_silence(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
         await settle(messages)
@@ -205,9 +241,10 @@ class ReplyPath:
     recorder: TurnRecorder
     user_persona: UserPersona
     controls: ChatControls
-    marks: DialogueMarks
+    marks: DialogueStarts
     reminders: ReminderTimer
     message_edits: MessageEditHandler
+    limits: ReplyLimits
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -333,6 +370,7 @@ def build_intake(
             owner=inputs.owner,
             dms=rules.dms,
             limits=limits,
+            quiet=stores.quiet,
             bots=rules.bots,
             bot_reply_limit=rules.bot_reply_limit,
             view=build_message_view(inputs, lookup),
@@ -353,6 +391,7 @@ def build_message_edits(inputs: ReplyPathInputs, intake: Intake) -> MessageEditH
         inputs.familiar_id,
         inputs.stores.privacy,
         on_change=intake.revise,
+        hear=intake.hear_edit,
         withdraw=inputs.memory.correct_soon,
         view=intake.view_of,
         clock=inputs.clock,
@@ -387,7 +426,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         archive=TurnArchive(stores.history, short_term=stores.short_term, notify_turn=inputs.memory.notify_turn),
         recorder=recorder,
         outbox=outbox,
-        owner=inputs.owner,
+        reports=FailureReports(inputs.owner, inputs.labels),
         pause_background=inputs.pause_background,
         clock=clock,
         keep_story=StoryStateStore(FamiliarFolder(inputs.root).story).save,
@@ -419,7 +458,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             clock=clock,
         ),
         message_edits=build_message_edits(inputs, intake),
-        marks=DialogueMarks(
+        limits=limits,
+        marks=DialogueStarts(
             inputs.familiar_id,
             stores.history,
             queue=queue,

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import cast
 
 from familiar_connect.channel_config import ChannelConfigStore
-from familiar_connect.config import CharacterConfig
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.conversation.admission import QuietChannels
 from familiar_connect.conversation.ignored import IgnoreList
+from familiar_connect.conversation.rules.control_grants import ControlGrants
 from familiar_connect.history.chats import ChatRegistry
-from familiar_connect.history.orders.reminders import ReminderBook
+from familiar_connect.history.reminders import ReminderBook
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
@@ -40,6 +42,8 @@ class Stores:
     ignored: IgnoreList
     chats: ChatRegistry
     reminders: ReminderBook
+    control_grants: ControlGrants
+    quiet: QuietChannels
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: OwnerConsent | None = None) -> Stores:
@@ -51,6 +55,8 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: 
     subscriptions = SubscriptionRegistry(folder.subscriptions_file)
     privacy = PrivacyRegistry(folder.privacy_file)
     ignored = IgnoreList(folder.ignore_list_file)
+    control_grants = ControlGrants(folder.control_grants_file)
+    quiet = QuietChannels(folder.quiet_channels_file, clock)
     may_widen = consent.allows_in_channel if consent is not None else None
     channels = ChannelConfigStore(root=folder.channels, character=config, may_widen=may_widen)
     history = HistoryStore(folder.history_db, clock=clock)
@@ -71,4 +77,6 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: 
         ignored,
         chats,
         reminders,
+        control_grants,
+        quiet,
     )

@@ -8,8 +8,9 @@ from pathlib import Path
 from familiar_connect.audience import between, whole_server
 from familiar_connect.memory.maintenance.audience_proposals import count_unsettled_files
 from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, PartSource
+from familiar_connect.memory.writing.plan import PartSource
 from tests.commands.memory.conftest import Run
 from tests.fakes.sample_week import history_of, memory_of
 
@@ -71,7 +72,7 @@ def test_accepting_writes_it_into_the_clear_ones_after_a_copy(run: Run, root: Pa
     named = run("audiences", "--accept", "topics/both.md", "--json").json
     assert named["accepted"] == ["topics/both.md"]
     assert unsettled(root) == 0
-    assert run("audiences").out == "Every memory file is settled.\n"
+    assert run("audiences").out == "Every file already has an audience.\n"
 
 
 def test_a_settled_file_is_told_in_one_sentence(run: Run) -> None:

@@ -107,7 +107,7 @@ def test_which_of_several_is_shown_stands_first(run: Run, root: Path, tmp_path: 
     """With the others to choose from; whoever named one, and a script, is told nothing."""
     make_starter(tmp_path / "home", "bryn", name="Bryn")
     name = (root / "memory" / "self" / "name.md").read_text().strip()
-    told = f"This is {name}, the one used last; --familiar ID chooses another: bryn\n"
+    told = f"This is {name}, the one you used last; --familiar ID chooses another: bryn\n"
 
     for words in (("list",), ("log",), ("show", "Alice"), ("grep", "coffee"), ("stats",), ("review",)):
         assert run(*words).err.startswith(told), words

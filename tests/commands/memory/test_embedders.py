@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.memory.index.indexing_store import IN_USE_FILE
-from familiar_connect.support.file_lock import is_held
+from familiar_connect.support.files import is_held
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.running_chat import RunningChat

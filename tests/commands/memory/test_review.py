@@ -56,7 +56,7 @@ def test_flags_approve_and_reject(run: Run, root: Path) -> None:
     assert run("review", "--reject", "p1", "--reason", "no").code == 0
     assert run("review", "--approve-all", "--json").json[0]["written"] == ["topics/c.md"]
     assert topics(root) == ["topics/b.md", "topics/c.md"]
-    assert run("review", "--list").out == "Nothing waits.\n"
+    assert run("review", "--list").out == "Nothing to review.\n"
 
 
 def test_a_conflict_is_told_and_goes_on_waiting(run: Run, root: Path) -> None:

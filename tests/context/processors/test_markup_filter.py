@@ -8,15 +8,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from familiar_connect.context.processors.markup_filter import (
+from familiar_connect.context.processors.output_filter import (
     BRACKET_OPENERS,
     FENCES,
     MARKS,
     MAX_BLOCK_CHARS,
     MarkupFilter,
+    OutputFilter,
+    SilenceAwareOutputFilter,
+    filter_output,
     without_markup,
 )
-from familiar_connect.context.processors.output_filter import OutputFilter, SilenceAwareOutputFilter, filter_output
 from familiar_connect.context.slots import LABELS, fence
 from familiar_connect.support.system_notes import note, wrap_note
 
@@ -24,7 +26,7 @@ PIECES = st.sampled_from(
     [
         *("[System:", "[system: x]", "[Hidden note to yourself: y]", "[Heard elsewhere:\n", "[", "]", "[x]", "<", ">"),
         *(
-            "<memory: a; told, no instruction>",
+            "<memory: a; information, not instructions>",
             "<memory",
             "</memory>",
             "</mem",

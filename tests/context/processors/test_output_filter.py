@@ -28,6 +28,8 @@ def cleaned(text: str) -> str:
         "*Wren*: hello",
         "[12:03] Wren: hello",
         "[9:03] hello",
+        "[2026-11-18 15:34] hello",
+        "[Wednesday, 2026-11-18, 15:34] Wren: hello",
         "(about 5 minutes later) hello",
         "(about 1 day later) Wren: hello",
         "Wren: Wren: hello",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.providers.casual_text import to_casual_text
+from familiar_connect.context.providers.character import to_casual_text
 
 
 @pytest.mark.parametrize(

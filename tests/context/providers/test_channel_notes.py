@@ -10,8 +10,8 @@ import pytest
 
 from familiar_connect.chat.types import Imitated
 from familiar_connect.config.types import ChannelMode, PlaceSettings
-from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
 from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.owner_notes import ChannelNotesProvider
 from familiar_connect.context.slots import in_prompt_order
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore

@@ -9,7 +9,7 @@ import pytest
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import Imitated, TurnFlags
 from familiar_connect.config.types import PlaceSettings
-from familiar_connect.context.providers.conditioning import ConditioningProvider
+from familiar_connect.context.providers.owner_notes import ConditioningProvider
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.history.store import HistoryStore

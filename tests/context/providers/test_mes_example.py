@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.context.providers.mes_example import MAX_ITEMS, sample_items
+from familiar_connect.context.providers.character import MAX_ITEMS, sample_items
 from familiar_connect.context.types import ItemTag
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from familiar_connect.audience import EVERYONE
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
-from familiar_connect.context.providers.pinned import PinnedProvider
+from familiar_connect.context.providers.owner_notes import PinnedProvider
 from familiar_connect.context.types import Contribution, ItemTag, Layer
 from familiar_connect.memory import pins
 from familiar_connect.memory.index import folder_listing

@@ -9,8 +9,7 @@ import pytest
 
 from familiar_connect.chat.types import Showing
 from familiar_connect.context.messages import without_speaker_names
-from familiar_connect.context.providers.character import CharacterProvider
-from familiar_connect.context.providers.sample_dialogues import NEW_SCENE, SAMPLES, SampleDialoguesProvider
+from familiar_connect.context.providers.character import NEW_SCENE, SAMPLES, CharacterProvider, SampleDialoguesProvider
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.macro_context import expand_authored

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.character import Alter
-from familiar_connect.extensions.discord.demo.api import MANAGE_WEBHOOKS
+from familiar_connect.extensions.discord.demo.rights import MANAGE_WEBHOOKS
 from familiar_connect.extensions.discord.demo.world import PUBLIC_THREAD, Payload, Room
 from tests.extensions.discord.test_controls import use
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord

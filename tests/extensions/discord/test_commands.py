@@ -9,11 +9,12 @@ import pytest
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.extensions.discord import slash
-from familiar_connect.extensions.discord.demo.api import EPHEMERAL
+from familiar_connect.extensions.discord.demo.interactions import EPHEMERAL
 from familiar_connect.extensions.discord.demo.rights import SEND_MESSAGES
-from familiar_connect.extensions.discord.demo.world import DM, FORUM, PUBLIC_THREAD, Payload, Room
+from familiar_connect.extensions.discord.demo.world import FORUM, PUBLIC_THREAD, Payload, Room
 from familiar_connect.identity import Author, PrivacyLevel
-from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, NOT_THE_OPERATOR
+from familiar_connect.slash.command import MAY_NOT_MANAGE, NOT_THE_OPERATOR
+from familiar_connect.slash.registry import COMMANDS
 from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 
@@ -45,8 +46,9 @@ async def test_every_command_is_made_known_once(tmp_path: Path) -> None:
         await den.mention("hello")
         await den.server.until_replied(den.room)
 
-        known = [each.name for each in COMMANDS if not each.needs_voice]
-        assert [each["name"] for each in den.server.api.commands] == known
+        known = [each.name for each in COMMANDS if not each.needs_voice and not each.needs_chats]
+        typed = [each["name"] for each in den.server.api.interactions.commands if each["type"] == 1]
+        assert typed == known
         assert len(den.server.facts_of("commands")) == 1
 
 
@@ -88,17 +90,18 @@ async def test_a_thread_is_joined_when_it_is_subscribed(tmp_path: Path) -> None:
         assert den.familiar.labels.format_channel_context(thread.id) == "#general -> badgers"
 
 
-@pytest.mark.parametrize(("kind", "says"), [(FORUM, "one of its posts"), (DM, "needs no subscription")])
-async def test_places_that_cannot_be_subscribed_say_why(tmp_path: Path, kind: int, says: str) -> None:
-    """A forum as a whole and a direct message."""
+async def test_places_that_cannot_be_subscribed_say_why(tmp_path: Path) -> None:
+    """A forum as a whole; in a direct message, which needs none, Discord is told to offer no such command."""
     async with familiar_on_discord(tmp_path, arrive=False) as den:
         world = den.server.world
-        room = world.direct_room(world.owner) if kind == DM else world.room(den.guild, "odd", kind=kind)
+        room = world.room(den.guild, "odd", kind=FORUM)
         await den.connect()
         answer = await used(den, "subscribe-text", room=room, who=world.owner)
 
-        assert says in words(answer[0])
+        assert "one post of the forum" in words(answer[0])
         assert den.familiar.subscriptions.get(channel_id=room.id, kind=SubscriptionKind.text) is None
+        with pytest.raises(ValueError, match="no /subscribe-text here"):
+            await used(den, "subscribe-text", room=world.direct_room(world.owner), who=world.owner)
 
 
 async def test_a_channel_we_may_not_write_in_is_refused(tmp_path: Path) -> None:
@@ -183,6 +186,63 @@ async def test_context_comes_as_a_file(tmp_path: Path) -> None:
         assert is_private(after[0])
 
 
+async def test_the_whole_prompt_can_be_chosen(tmp_path: Path) -> None:
+    """`full` is a choice that Discord shows; a word behind the name could not be typed there."""
+    async with familiar_on_discord(tmp_path) as den:
+        await den.mention("do you know Pickle?")
+        await den.server.until_replied(den.room)
+        await den.wait_until_idle()
+        short = await used(den, "context")
+        full = await used(den, "context", choice="full")
+
+        assert "`/context` with `full` as its choice shows" in words(short[0])
+        assert "Pickle" in (words(full[0]) + "".join(full[0]["files"].values()))
+        assert "as its choice" not in words(full[0])
+
+
+async def test_people_are_picked_and_shown_by_name(tmp_path: Path) -> None:
+    """Somebody who never spoke is known by the name that Discord gives; the list to choose from shows it, too."""
+    async with familiar_on_discord(tmp_path) as den:
+        owner = den.server.world.owner
+        ignored = await used(den, "ignore", who=owner, person=den.ben.id)
+        shown = await used(den, "ignore", who=owner)
+        token = await den.server.autocomplete(den.room, owner, "unignore", "person", "be")
+        (choice,) = (await den.server.until_answered(token))[0]["data"]["choices"]
+        again = await used(den, "unignore", who=owner, person=choice["value"])
+
+        assert "I ignore Ben" in words(ignored[0])
+        assert "Ben" in words(shown[0])
+        assert choice["name"].startswith("Ben (")
+        assert words(again[0]) == "I answer Ben again."
+
+
+async def test_each_option_has_the_type_that_it_is_of(tmp_path: Path) -> None:
+    """Discord then shows people and channels to choose from, and takes no words for a number."""
+    async with familiar_on_discord(tmp_path) as den:
+        types = {
+            (each["name"], option["name"]): option["type"]
+            for each in den.server.api.interactions.commands
+            for option in each.get("options") or ()
+        }
+
+        assert types["ignore", "person"] == 6
+        assert types["setup", "channel"] == 7
+        assert types["undo", "count"] == types["edit", "line"] == 4
+        assert types["edit", "text"] == 3
+
+
+async def test_a_slow_command_is_answered_within_the_three_seconds_that_discord_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later than that Discord knows nothing of the use any more; the answer itself may take longer."""
+    monkeypatch.setattr(slash, "PATIENCE_S", 0.0)
+    async with familiar_on_discord(tmp_path) as den:
+        den.server.api.interactions.deadline_s = 3.0
+        answers = await used(den, "persona", answers=2)
+
+        assert answers[0]["type"] == LATER
+
+
 async def test_anyone_may_choose_their_privacy(tmp_path: Path) -> None:
     """And is not heard from then on."""
     async with familiar_on_discord(tmp_path) as den:
@@ -256,3 +316,30 @@ async def test_a_command_discord_still_shows_but_we_do_not_know_is_answered(tmp_
         answer = await used(den, "awaken")
 
         assert "do not know" in words(answer[0])
+
+
+async def test_a_reminder_is_set_shown_and_taken_back_in_fields_of_its_own(tmp_path: Path) -> None:
+    """Who begins to type is shown how to say when."""
+    async with familiar_on_discord(tmp_path) as den:
+        token = await den.server.autocomplete(den.room, den.ada, "remind", "when", "tom")
+        times = (await den.server.until_answered(token))[0]["data"]["choices"]
+        made = await used(den, "remind", may_manage=False, when=times[0]["value"], text="call Mum")
+        mine = await used(den, "remind", may_manage=False)
+        gone = await used(den, "remind", may_manage=False, cancel=1)
+
+        assert "call Mum" in words(made[0])
+        assert "call Mum" in words(mine[0])
+        assert words(gone[0]) == "Cancelled: call Mum"
+
+
+async def test_a_friendly_notice_does_not_say_error(tmp_path: Path) -> None:
+    """The words say what is the matter; the frame says only that it is not the familiar who speaks."""
+    async with familiar_on_discord(tmp_path) as den:
+        await den.mention("tea " * 10_000)
+        await den.server.until(lambda: any(each["message"]["embeds"] for each in den.server.facts_of("posted")))
+        (shown,) = next(
+            each["message"]["embeds"] for each in den.server.facts_of("posted") if each["message"]["embeds"]
+        )
+
+        assert "All of it is in the history" in shown["description"]
+        assert shown["footer"]["text"] == "familiar notice"

@@ -118,5 +118,5 @@ async def test_memory_is_shown_to_those_who_can_read_the_channel_now(tmp_path: P
         opened = [await answers("memory", file="topics/safe.md"), await answers("context")]
 
     assert ["plugh" in answer for answer in (*hidden, *opened)] == [True, True, False, False]
-    assert "made when fewer people could read" in opened[1]
-    assert "made when fewer people could read" not in hidden[1]
+    assert "fewer people could read this channel" in opened[1]
+    assert "fewer people could read this channel" not in hidden[1]

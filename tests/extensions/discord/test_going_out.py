@@ -7,6 +7,7 @@ from pathlib import Path
 from familiar_connect.extensions.discord.demo.world import Payload
 from familiar_connect.history.message_edits import DELETED
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+from tests.fakes.long_text import make_words
 from tests.fakes.scripted_familiar import with_growing_replies
 
 
@@ -71,7 +72,7 @@ async def test_an_answer_others_spoke_before_is_a_native_reply(tmp_path: Path) -
 
 
 async def test_a_reply_may_be_aimed_by_its_handle(tmp_path: Path) -> None:
-    """`ref_2` at its beginning is the message it answers, and is not said."""
+    """`ref_2` at its beginning is the message it answers; neither it nor a handle that nobody knows is said."""
     async with familiar_on_discord(tmp_path, ["[ref_2] That one was mine.", "[ref_9] Odd."]) as den:
         first = await den.server.post(den.room, den.ben, "who wrote this?")
         await den.wait_stored("who wrote")
@@ -83,12 +84,12 @@ async def test_a_reply_may_be_aimed_by_its_handle(tmp_path: Path) -> None:
 
         assert "ref_2 (Ben)" in shown(den, 0)
         assert str(asked(den, 0)["message_reference"]["message_id"]) == first["id"]
-        assert replies[1] == "[ref_9] Odd."
+        assert replies[1] == "Odd."
 
 
 async def test_what_people_react_to_our_own_words_is_shown(tmp_path: Path) -> None:
     """To any of the messages a long reply stands in."""
-    long = "\n\n".join(f"{number} {'word ' * 250}" for number in range(3)).strip()
+    long = "\n\n".join(f"{number} {make_words(165)}" for number in range(3)).strip()
     async with familiar_on_discord(tmp_path, [long, "Thanks."]) as den:
         await den.mention("tell me everything")
         await den.server.until(lambda: " ".join(den.server.replies_in(den.room)).split() == long.split())
@@ -104,7 +105,7 @@ async def test_what_people_react_to_our_own_words_is_shown(tmp_path: Path) -> No
 
 async def test_a_message_of_ours_that_is_deleted_is_gone(tmp_path: Path) -> None:
     """Of several messages only the one that was deleted; with the last, the turn."""
-    long = "\n\n".join(f"part{number} {'word ' * 350}" for number in range(2)).strip()
+    long = "\n\n".join(f"part{number} {make_words(230)}" for number in range(2)).strip()
     async with familiar_on_discord(tmp_path, [long, "Short.", "Third."]) as den:
         await den.mention("one")
         await den.server.until_replied(den.room, 2)

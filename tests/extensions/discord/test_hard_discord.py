@@ -74,7 +74,7 @@ async def test_on_a_large_server_a_role_that_is_shut_out_is_known(tmp_path: Path
         den.subscribe(party)
         await den.connect()
         guild = client_of(den).get_guild(den.guild.id)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await until(lambda: guild.chunked)
         asked = [each["d"] for each in den.server.facts_of("gateway:8")]
         assert den.platform is not None
@@ -97,7 +97,7 @@ async def test_the_right_to_write_lost_in_the_middle_of_an_answer_costs_that_ans
         await pause.reached.wait()
         await den.server.set_overwrite(den.room, den.server.world.bot, deny=SEND_MESSAGES)
         pause.resume.set()
-        told = await den.server.until_replied(owners)
+        told = await den.server.until_replied(owners, 2)
         await den.wait_until_idle()
         said = den.server.replies_in(den.room)
         await den.server.set_overwrite(den.room, den.server.world.bot)
@@ -106,7 +106,7 @@ async def test_the_right_to_write_lost_in_the_middle_of_an_answer_costs_that_ans
         await den.wait_until_idle()
 
     assert said == []
-    assert f"A reply in channel {den.room.id} could not be sent" in told[0]
+    assert [each for each in told if "A reply in #general on The Burrow could not be sent" in each]
     assert den.server.replies_in(den.room) == ["Yes?"]
 
 

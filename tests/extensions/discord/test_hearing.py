@@ -30,7 +30,7 @@ def with_discord(**changes: Any) -> Any:
 
 async def test_what_was_said_before_is_read_on_subscribing_and_answers_nobody(tmp_path: Path) -> None:
     """Up to the setting, in order and once; whoever called it back then is not answered now."""
-    settings = with_discord(history_on_subscribe=3)
+    settings = with_discord(history_on_subscribe=3, hello=False)
     async with familiar_on_discord(tmp_path, ["Now."], settings=settings) as den:
         hall = den.server.world.room(den.guild, "hall")
         await den.server.gateway.dispatch("CHANNEL_CREATE", hall.payload())
@@ -162,7 +162,7 @@ async def test_a_forum_is_subscribed_in_one_of_its_posts(tmp_path: Path) -> None
         await den.server.until_replied(new)
         left = await den.server.until_answered(await den.server.command(new, den.ada, "unsubscribe-forum"), 2)
 
-        assert "no post of a forum" in str(refused)
+        assert "not a forum post" in str(refused)
         assert "every post of #questions" in str(told)
         assert '"is_past":true' in (den.history(old)[0].facts or "")
         assert "no longer listen to this forum" in str(left)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.chat.directives import STOP
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
@@ -15,6 +16,7 @@ from familiar_connect.extensions.discord.demo.world import Room
 from familiar_connect.llm.types import Message
 from familiar_connect.slash.stop import NOT_YOURS
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+from tests.fakes.long_text import make_words
 from tests.fakes.scripted_familiar import with_dms
 from tests.fakes.waiting import until
 
@@ -70,6 +72,30 @@ async def test_f4_a_second_empty_answer_is_said(tmp_path: Path) -> None:
         assert "`familiar connect`" in owner[0]
 
 
+async def test_f4_a_model_that_stays_silent_to_a_mention_is_asked_again_once(tmp_path: Path) -> None:
+    """F4: nobody sees the mark by which it declined."""
+    async with familiar_on_discord(tmp_path, ["<silence>", "Here I am. <silence>"]) as den:
+        await den.mention("hello?")
+
+        assert await den.server.until_replied(den.room) == ["Here I am."]
+        assert len(den.model.calls) == 2
+
+
+async def test_f4_a_second_silence_to_a_mention_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """F4: to who asked, to the owner, and in the trace of the turn."""
+    async with familiar_on_discord(tmp_path, ["<silence>", " <SILENCE>"]) as den:
+        await den.mention("hello?")
+        told = await until_noticed(den, den.room)
+        await den.server.until_replied(den.server.world.direct_room(den.server.world.owner))
+        await den.wait_until_idle()
+        trace = den.familiar.reply_path.collector.last_trace("ember")
+
+        assert told == "No reply: the model chose to say nothing, twice. My owner is told more."
+        assert den.server.replies_in(den.room) == [""]
+        assert trace is not None
+        assert trace.tags["silent"] == "yes"
+
+
 @pytest.mark.parametrize(
     ("failure", "shortly", "fully"),
     [
@@ -108,7 +134,7 @@ async def test_the_owner_who_asks_directly_is_told_once_and_in_full(tmp_path: Pa
 
 
 def three_messages(messages: list[Message]) -> str:
-    return "\n\n".join(f"{number} {'word ' * 350}" for number in range(3))
+    return "\n\n".join(f"{number} {make_words(230)}" for number in range(3))
 
 
 async def answer_held_at_its_second_message(den: FamiliarOnDiscord) -> Callable[[], None]:
@@ -166,6 +192,23 @@ async def test_stop_ends_a_reply_for_the_owner_and_for_whoever_is_answered(tmp_p
         assert "Stopped" in str(stopped)
         assert not any(text.startswith("2 ") for text in den.server.replies_in(den.room))
         assert den.roles_and_texts()[-1][1].startswith("0 word")
+
+
+async def test_a_stop_with_a_word_is_acknowledged_by_the_familiar(tmp_path: Path) -> None:
+    """The model is told that it was asked to stop; the rest of the old reply stays unsaid."""
+    async with familiar_on_discord(tmp_path, [three_messages([]), "As you wish."]) as den:
+        go_on = await answer_held_at_its_second_message(den)
+        token = await den.server.command(den.room, den.ada, "stop", {"how": "say"})
+        tracker = den.familiar.reply_path.deliveries.get(den.room.id)
+        await until(lambda: tracker.task is not None and tracker.task.cancelling())
+        go_on()
+        await den.server.until_answered(token)
+        await den.server.until(lambda: "As you wish." in den.server.replies_in(den.room))
+        await den.wait_until_idle()
+
+        assert STOP in den.model.calls[-1][-1].content
+        assert STOP not in "".join(message.content for message in den.model.calls[0])
+        assert not any(text.startswith("2 ") for text in den.server.replies_in(den.room))
 
 
 async def test_what_nobody_foresaw_while_a_turn_is_made_is_told_too(

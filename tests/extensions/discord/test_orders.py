@@ -7,7 +7,7 @@ from pathlib import Path
 
 from familiar_connect.audience import between
 from familiar_connect.llm.types import Message
-from familiar_connect.slash.registry import MAY_NOT_CONTROL
+from familiar_connect.slash.command import MAY_NOT_CONTROL
 from familiar_connect.support.clock import ManualClock
 from tests.extensions.discord.test_commands import is_private, used, words
 from tests.extensions.discord.test_controls import asked, shown, use
@@ -26,7 +26,7 @@ async def test_a_chat_is_begun_anew_and_back_again(tmp_path: Path) -> None:
         assert words(refused[-1]) == MAY_NOT_CONTROL.format(section="discord")
         answer = (await used(den, "reset"))[-1]
         assert is_private(answer)
-        assert "begins anew" in words(answer)
+        assert "starts over" in words(answer)
 
         await asked(den, "Good morning.", 2)
         assert "Pickle" not in "".join(message.content for message in den.model.calls[-1])
@@ -34,7 +34,7 @@ async def test_a_chat_is_begun_anew_and_back_again(tmp_path: Path) -> None:
         trace = den.familiar.reply_path.collector.last_trace("ember")
         assert trace is not None
         assert "begun_anew" in trace.tags, "`/context` and `familiar inspect` show it"
-        assert "shown to me again" in await use(den, "reset", choice="undo")
+        assert "I see again what was said here" in await use(den, "reset", choice="undo")
         await asked(den, "Well?", 3)
         assert "Pickle" in "".join(message.content for message in den.model.calls[-1])
 
@@ -74,6 +74,31 @@ async def test_a_reminder_is_told_where_it_was_asked_for_with_a_ping(tmp_path: P
         assert words((await used(den, "remind", when="list", who=den.ben))[-1]).startswith("You have no reminders.")
 
 
+async def test_a_reminder_comes_again_until_it_is_taken_back(tmp_path: Path) -> None:
+    """Told once after a downtime, however many times passed; the next one is on time."""
+    clock = ManualClock(datetime(2026, 3, 1, 8, 0, tzinfo=UTC))
+    async with familiar_on_discord(tmp_path, ("Late, but: water!", "Water!"), clock=clock) as den:
+        answer = (await used(den, "remind", when="every 2 hours", text="drink water", who=den.ben))[-1]
+        assert "every 2 hours, next on Sunday, 2026-03-01 at 10:00 (UTC): drink water" in words(answer)
+        await den.disconnect()
+        clock.advance(7 * 3600)
+        await den.connect()
+        await den.server.until_replied(den.room, 1)
+        await den.familiar.reply_path.reminders.wait_until_idle()
+        listed = words((await used(den, "remind", when="list", who=den.ben))[-1])
+        assert "every 2 hours, next on Sunday, 2026-03-01 at 16:00 (UTC): drink water" in listed
+        clock.advance(3601)
+        await den.familiar.reply_path.reminders.tell_due()
+
+        assert shown(den) == [f"<@{den.ben.id}> Late, but: water!", f"<@{den.ben.id}> Water!"]
+        assert "Cancelled: drink water" in words((await used(den, "remind", when="cancel", text="1", who=den.ben))[-1])
+        clock.advance(10 * 3600)
+        await den.familiar.reply_path.reminders.tell_due()
+        assert len(shown(den)) == 2
+        refused = words((await used(den, "remind", when="every 5 minutes", text="blink", who=den.ben))[-1])
+        assert refused == "That is too often: 15 minutes apart is the least."
+
+
 async def test_help_lists_what_the_asker_may_use_here(tmp_path: Path) -> None:
     """To them alone; nothing of voice where there is none, and in a direct message nothing of servers."""
     async with familiar_on_discord(tmp_path) as den:
@@ -93,10 +118,12 @@ async def test_help_lists_what_the_asker_may_use_here(tmp_path: Path) -> None:
 async def test_commands_are_shown_by_default_to_those_who_may_use_them(tmp_path: Path) -> None:
     """Discord itself hides them from others; commands of voice are not made known where there is none."""
     async with familiar_on_discord(tmp_path) as den:
-        shown_to = {each["name"]: each["default_member_permissions"] for each in den.server.api.commands}
-    assert {shown_to[name] for name in ("reset", "regenerate", "context", "subscribe-text")} == {"16"}
+        shown_to = {each["name"]: each["default_member_permissions"] for each in den.server.api.interactions.commands}
+    assert {shown_to[name] for name in ("reset", "regenerate", "context", "subscribe-text", "preset", "model")} == {
+        "16"
+    }
     assert {shown_to[name] for name in ("help", "remind", "privacy", "forget-me", "stop", "persona")} == {None}
-    assert {shown_to[name] for name in ("memory", "ignore", "preset")} == {"0"}
+    assert {shown_to[name] for name in ("memory", "ignore")} == {"0"}
     assert not {"subscribe-my-voice", "unsubscribe-voice"} & shown_to.keys()
 
 
@@ -104,7 +131,7 @@ async def test_what_is_known_of_somebody_is_told_to_them_alone_as_far_as_the_pla
     """What came from a direct message with Ben is told to Ben there, and not on the server."""
     async with familiar_on_discord(tmp_path, ("Noted.",) * 3) as den:
         nothing = words((await used(den, "what-do-you-know-about-me", who=den.ben, may_manage=False))[-1])
-        assert nothing == "I know nothing about you. Your privacy is minimal."
+        assert nothing == "I know nothing about you. Your privacy setting is minimal; /privacy explains it."
         await den.mention("I like rain.", who=den.ben)
         await den.server.until_replied(den.room, 1)
         await den.wait_until_idle()

@@ -110,7 +110,7 @@ async def test_webhooks_are_missed_only_where_there_are_further_personas() -> No
         )
 
     assert [each.state for each in found] == ["ok", "warn", "warn"]
-    assert all("Manage Webhooks (with further personas only" in each.says for each in found[1:])
+    assert all("Manage Webhooks (with further personas and for" in each.says for each in found[1:])
 
 
 async def test_a_voice_channel_it_was_asked_into_must_let_it_connect_and_speak() -> None:

@@ -255,7 +255,7 @@ async def test_bytes_that_are_no_event_end_the_run_with_an_error(tmp_path: Path)
     async with familiar_on_discord(tmp_path, lambda messages: "Yes?") as den:
         await den.server.post(den.room, den.ada, "before")
         await den.wait_stored("before")
-        await den.server.gateway.send_raw("{this is no JSON")
+        await den.server.gateway.send_raw("{this is not valid JSON")
         assert den.running is not None
         with pytest.raises(ValueError, match="Expecting"):
             await den.running
@@ -356,12 +356,13 @@ async def test_the_owner_is_told_the_same_once_an_hour(tmp_path: Path) -> None:
             await den.mention(f"hello {number}")
             await den.wait_stored(f"hello {number}")
             await den.wait_until_idle()
-        told_at_first = await den.server.until_replied(owners)
+        told_at_first = await den.server.until_replied(owners, 2)
         clock.advance(TELL_AGAIN_S)
         await den.mention("hello again")
+        told = await den.server.until_replied(owners, 3)
 
-        assert len(told_at_first) == 1
-        assert len(await den.server.until_replied(owners, 2)) == 2
+        assert len([each for each in told_at_first if "lacks the right" in each]) == 1
+        assert len([each for each in told if "lacks the right" in each]) == 2
 
 
 async def test_a_token_taken_back_is_named_where_a_reply_fails(

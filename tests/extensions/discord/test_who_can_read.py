@@ -275,7 +275,7 @@ async def test_the_members_of_a_large_server_are_asked_for(tmp_path: Path) -> No
     async with familiar_on_discord(tmp_path, arrive=False) as den:
         den.guild.unlisted = {den.ben.id}
         await den.connect()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             await den.server.until(lambda: den.server.facts_of("gateway:8"))
             await until(lambda: client_of(den).get_guild(den.guild.id).chunked)
         assert await readers_in(den, den.room) == humans_in(den, den.room)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.disclosure import may_tell
+from familiar_connect.audience import may_tell
 from familiar_connect.extensions.discord.demo.rights import ORDINARY, VIEW_CHANNEL, Overwrite
 from familiar_connect.extensions.discord.demo.world import PRIVATE_THREAD, PUBLIC_THREAD
 from tests.extensions.discord.test_confidence import prompt_for

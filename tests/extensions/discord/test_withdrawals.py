@@ -13,7 +13,7 @@ import pytest
 from familiar_connect.extensions.discord.adapter import BAN_REACHES_BACK
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.llm.types import Message
-from familiar_connect.rehearsal.echo import echo_memory
+from familiar_connect.rehearsal.models import echo_memory
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.waiting import until
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.support.recurrence import Recurrence
+from tests.fakes.long_text import make_words
 from tests.fakes.twitch_server import Token, TwitchServer
 from tests.fakes.twitch_stage import BEN, CHANNEL_ID, Stage, ada_streams, both_listen, on_stage, tell
 from tests.fakes.waiting import until
@@ -118,7 +122,7 @@ async def test_a_deleted_message_is_gone_from_the_history(tmp_path: Path) -> Non
 
 async def test_a_line_of_the_familiars_own_that_was_deleted_is_taken_back(tmp_path: Path) -> None:
     """Of a long answer, that line only."""
-    reply = "\n\n".join(f"{word} " * 60 + "end." for word in ("alpha", "beta"))
+    reply = "\n\n".join(make_words(45, word) + "end." for word in ("alpha", "beta"))
     async with on_stage(tmp_path, TwitchServer(), replies=(reply,), broadcaster=None) as stage:
         await stage.server.chat("Ember, tell me all")
         await stage.server.until(lambda: len(stage.server.sent) == 2)
@@ -208,7 +212,8 @@ async def test_commands_are_answered_as_replies_and_are_no_chat(tmp_path: Path) 
         asked = await stage.server.chat("!ember help")
         await stage.server.until(lambda: stage.server.sent)
 
-        assert stage.server.sent[0].startswith("Say my name to talk with me. !ember privacy, !ember stop;")
+        helped = "Say my name to talk with me. !ember privacy, !ember remind, !ember stop;"
+        assert stage.server.sent[0].startswith(helped)
         assert stage.server.parents == [asked]
         assert stage.heard() == []
         assert stage.house.model.calls == []
@@ -224,7 +229,32 @@ async def test_a_viewer_chooses_their_privacy_and_is_heard_no_more(tmp_path: Pat
         await stage.until_heard(1)
 
         assert stage.heard() == ["hello"]
-        assert stage.server.sent[0].startswith("Your privacy is full now")
+        assert stage.server.sent[0].startswith("You share nothing with me (privacy: full)")
+
+
+async def test_a_viewer_is_reminded_in_the_chat(tmp_path: Path) -> None:
+    """Once; what comes again is for moderators, and what was set elsewhere is not read out to everybody."""
+    async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
+        server, reminders = stage.server, stage.house.familiar.stores.reminders
+        await server.chat("!ember remind tomorrow at nine take the pizza out")
+        await server.until(lambda: len(server.sent) == 1)
+        mo = Author("twitch", "77", "mo", "mo")
+        later = stage.house.familiar.clock.now() + timedelta(days=30)
+        await reminders.set(mo, "a surprise", later, channel_id=4, guild_id=None)
+        await server.chat("!ember remind tea every day at 9", who="cy", user_id="31")
+        await server.until(lambda: len(server.sent) == 2)
+        await server.chat("!ember remind every day at 9 tea", **MODERATOR)
+        await server.until(lambda: len(server.sent) == 3)
+        await server.chat("!ember remind list", **MODERATOR)
+        await server.until(lambda: len(server.sent) == 4)
+
+        assert "take the pizza out" in server.sent[0]
+        assert "!ember remind cancel 1 cancels it" in server.sent[0]
+        assert server.sent[1].startswith("Only moderators can set repeating reminders")
+        assert "every day at 09:00" in server.sent[2]
+        assert "tea" in server.sent[3]
+        assert "(in another place)" in server.sent[3]
+        assert "surprise" not in server.sent[3]
 
 
 async def test_moderators_say_whom_the_familiar_ignores(tmp_path: Path) -> None:
@@ -257,7 +287,7 @@ async def test_a_moderator_stops_a_reply(tmp_path: Path) -> None:
         await stage.server.chat("!ember stop", **MODERATOR)
         await stage.server.until(lambda: stage.server.sent)
 
-        assert stage.server.sent == ["Stopped. What had arrived stays."]
+        assert stage.server.sent == ["Stopped. What I had written so far stays."]
 
 
 async def test_a_moderator_begins_the_talk_anew(tmp_path: Path) -> None:
@@ -270,7 +300,7 @@ async def test_a_moderator_begins_the_talk_anew(tmp_path: Path) -> None:
         await stage.server.chat("Ember, hello!")
         await stage.server.until(lambda: len(stage.server.sent) == 2)
 
-        assert stage.server.sent[0].endswith("!ember reset undo takes it back.")
+        assert stage.server.sent[0].endswith("!ember reset undo reverts it.")
         assert "Morwen" not in prompts(stage)[-1]
 
 
@@ -285,6 +315,39 @@ async def test_what_the_model_noted_to_remind_somebody_of_is_told_in_the_chat(tm
 
         assert stage.server.sent == ["Ben, your tea!"]
         assert familiar.stores.reminders.of_person(ben) == []
+
+
+async def test_what_comes_again_is_told_in_the_chat_each_time(tmp_path: Path) -> None:
+    """And stays noted for the next time."""
+    async with on_stage(tmp_path, TwitchServer(), replies=("Ben, drink!",), broadcaster=None) as stage:
+        familiar, ben = stage.house.familiar, Author("twitch", "22", "ben", "Ben")
+        soon = familiar.clock.now() + timedelta(seconds=0.2)
+        await familiar.stores.reminders.set(
+            ben, "drink", soon, channel_id=CHANNEL_ID, guild_id=None, repeats=Recurrence(minutes=60)
+        )
+        await stage.server.until(lambda: stage.server.sent)
+        await familiar.reply_path.reminders.wait_until_idle()
+
+        assert stage.server.sent == ["Ben, drink!"]
+        assert [each.due_at for each in familiar.stores.reminders.of_person(ben)] == [soon + timedelta(hours=1)]
+
+
+async def test_a_reminder_outlives_the_program(tmp_path: Path) -> None:
+    """It falls due while nobody is there, and is told in the chat once the familiar is back, once."""
+    ben = Author("twitch", "22", "ben", "Ben")
+    async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
+        await cancel_and_wait(stage.task)
+        familiar = stage.house.familiar
+        soon = familiar.clock.now() + timedelta(seconds=0.1)
+        await familiar.stores.reminders.set(ben, "drink tea", soon, channel_id=CHANNEL_ID, guild_id=None)
+
+        assert stage.server.sent == []
+    async with on_stage(tmp_path, TwitchServer(), replies=("Ben, your tea!",), broadcaster=None) as stage:
+        await stage.server.until(lambda: stage.server.sent)
+        await stage.house.familiar.reply_path.reminders.wait_until_idle()
+
+        assert stage.server.sent == ["Ben, your tea!"]
+        assert stage.house.familiar.stores.reminders.of_person(ben) == []
 
 
 async def test_a_viewer_who_floods_the_chat_with_commands_is_answered_once(tmp_path: Path) -> None:
@@ -311,3 +374,25 @@ async def test_a_familiar_that_speaks_as_the_streamer_takes_no_commands_from_its
         await stage.until_heard(2)
 
         assert server.sent == ["!ember stop"]
+
+
+def has_said_more_than(stage: Stage, lines: int) -> bool:
+    return len(stage.server.sent) > lines
+
+
+async def test_a_badge_is_a_role_for_the_limits(tmp_path: Path) -> None:
+    """Subscribers get what their table says; whoever else writes gets what everyone gets."""
+    limits = "[limits]\nreplies_per_person_per_hour = 1\n[limits.roles.subscriber]\nreplies_per_person_per_hour = 0\n"
+    badges = [{"set_id": "subscriber", "id": "1", "info": "3"}]
+    replies = ("One.", "Two.", "Three.")
+    async with on_stage(tmp_path, TwitchServer(), replies=replies, text=limits, broadcaster=None) as stage:
+        await stage.server.chat("Ember, hello!")
+        await stage.server.until(lambda: stage.server.sent)
+        for number in (1, 2):
+            await stage.server.chat(f"Ember, hello {number}!", who="sue", user_id="23", badges=badges)
+            await stage.server.until(partial(has_said_more_than, stage, number))
+        await stage.server.chat("Ember, once more!")
+        await stage.server.until(partial(has_said_more_than, stage, 3))
+        assert "at most once an hour" in stage.server.sent[-1]
+
+        assert len(stage.house.model.calls) == 3

@@ -10,6 +10,7 @@ import pytest
 from familiar_connect.errors import SetupError
 from familiar_connect.extensions.twitch.rewards import HOLD_S, Rewards
 from familiar_connect.extensions.twitch.settings import Settings
+from tests.fakes.long_text import make_words
 from tests.fakes.twitch_server import Token, TwitchServer
 from tests.fakes.twitch_stage import BEN, ada_streams, both_listen, on_stage, tell
 from tests.fakes.waiting import until
@@ -38,7 +39,8 @@ async def test_a_mention_and_a_reply_are_said_to_the_familiar(tmp_path: Path) ->
         fragments = [{"type": "mention", "text": "@ember_bot", "mention": {"user_id": "900"}}]
         await stage.server.chat("hm", message={"text": "hm", "fragments": fragments})
         await stage.server.until(lambda: len(stage.server.sent) == 1)
-        await stage.server.chat("really", reply={"parent_user_id": "900"})
+        quoted = {"parent_user_id": "900", "parent_message_id": "m1", "parent_message_body": "One."}
+        await stage.server.chat("really", reply=quoted)
         await stage.server.until(lambda: len(stage.server.sent) == 2)
 
         assert stage.server.sent == ["One.", "Two."]
@@ -46,7 +48,7 @@ async def test_a_mention_and_a_reply_are_said_to_the_familiar(tmp_path: Path) ->
 
 async def test_a_long_reply_goes_out_in_lines_of_500(tmp_path: Path) -> None:
     """Twitch takes no longer ones, and no line ends."""
-    reply = "\n\n".join(f"{word} " * 60 + "end." for word in ("alpha", "beta", "gamma"))
+    reply = "\n\n".join(make_words(45, word) + "end." for word in ("alpha", "beta", "gamma"))
     async with on_stage(tmp_path, TwitchServer(), replies=(reply,), broadcaster=None) as stage:
         await stage.server.chat("Ember, tell me all")
         await stage.server.until(lambda: len(stage.server.sent) >= 3)
@@ -76,7 +78,7 @@ async def test_a_streamer_is_heard_though_the_familiar_speaks_with_their_account
         await stage.until_heard(2)
 
         assert stage.heard() == ["Ember, hello!", "thanks"]
-        assert len(server.sessions) == 1
+        assert len(server.sockets) == 1
 
 
 async def test_every_kind_of_event_is_told_once(tmp_path: Path) -> None:
@@ -122,13 +124,23 @@ async def test_the_words_of_a_cheer_are_not_heard_twice(tmp_path: Path) -> None:
     """The chat shows them too."""
     async with on_stage(tmp_path, ada_streams()) as stage:
         await both_listen(stage.server)
-        chat = stage.server.subscriptions["channel.chat.message"]["transport"]["session_id"]
-        stage.server.sessions.append(stage.server.sessions[int(chat.removeprefix("session-")) - 1])
         await stage.server.chat("go cheer50", cheer={"bits": 50})
         await stage.server.chat("quiet words")
         await stage.until_heard(1)
 
         assert stage.heard() == ["quiet words"]
+
+
+async def test_who_gives_bits_and_mentions_the_familiar_is_answered(tmp_path: Path) -> None:
+    """Twitch does not say who is mentioned there; the marks of the bits are no words."""
+    async with on_stage(tmp_path, ada_streams()) as stage:
+        await both_listen(stage.server)
+        words = "cheer30 go Kappa20 @ember_bot, is tea in 2025cups?"
+        await tell(stage, "channel.cheer", {**BEN, "bits": 50, "message": words, "is_anonymous": False})
+        await stage.server.until(lambda: stage.server.sent)
+
+        heard = "[Twitch] Ben has cheered with 50 bits and says: go @ember_bot, is tea in 2025cups?"
+        assert stage.heard() == [heard]
 
 
 async def test_words_given_with_a_reward_are_not_heard_twice(tmp_path: Path) -> None:
@@ -140,8 +152,6 @@ async def test_words_given_with_a_reward_are_not_heard_twice(tmp_path: Path) -> 
         await tell(stage, kind, {**BEN, "reward": hydrate, "user_input": "drink"})
         await tell(stage, kind, {**BEN, "reward": dance, "user_input": "jump"})
         await stage.until_heard(1)
-        chat = stage.server.subscriptions["channel.chat.message"]["transport"]["session_id"]
-        stage.server.sessions.append(stage.server.sessions[int(chat.removeprefix("session-")) - 1])
         await stage.server.chat("drink", channel_points_custom_reward_id="r1")
         await stage.server.chat("jump", channel_points_custom_reward_id="r2")
         await stage.server.chat("sing", channel_points_custom_reward_id="r3")
@@ -176,15 +186,16 @@ async def test_what_a_bots_account_may_not_see_is_said_to_the_owner(tmp_path: Pa
         await stage.server.chat("Ember, hello!")
         await stage.server.until(lambda: stage.server.sent)
 
-        assert "Twitch tells nothing of channel.cheer: this account lacks the right bits:read." in stage.told[3]
-        assert len(stage.told) == 5
+        sentence = "Twitch tells nothing of channel.cheer: it takes the streamer's token with the right bits:read."
+        assert sentence in stage.told[3]
+        assert len(stage.told) == 6, "followers too: it is no moderator"
 
 
 async def test_a_broken_connection_is_made_anew_and_all_is_asked_for_again(tmp_path: Path) -> None:
     """Nobody has to do anything."""
     async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
         before = len(stage.server.asked)
-        await stage.server.sessions[-1].close()
+        await stage.server.sockets[-1].close()
         await stage.server.until(lambda: len(stage.server.asked) == 2 * before)
         await stage.server.chat("Ember, hello!")
         await stage.server.until(lambda: stage.server.sent)
@@ -198,7 +209,7 @@ async def test_a_connection_that_falls_silent_is_made_anew(tmp_path: Path, monke
     monkeypatch.setattr("familiar_connect.extensions.twitch.eventsub.GRACE_S", 0.0)
     server = TwitchServer(keepalive_s=0.05)
     async with on_stage(tmp_path, server, broadcaster=None) as stage:
-        await server.until(lambda: len(server.sessions) >= 3)
+        await server.until(lambda: len(server.sockets) >= 3)
 
         assert not stage.task.done()
 
@@ -206,11 +217,11 @@ async def test_a_connection_that_falls_silent_is_made_anew(tmp_path: Path, monke
 async def test_moving_to_another_connection_loses_nothing(tmp_path: Path) -> None:
     """What came over the old one meanwhile is heard, and nothing is asked for again."""
     async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
-        server, old = stage.server, stage.server.sessions[-1]
+        server = stage.server
         before = len(server.asked)
-        await server.raw("session_reconnect", {"session": {"id": "s", "reconnect_url": server.socket_url("moved")}})
-        await server.chat("over the old one", socket=old)
-        await server.until(lambda: len(server.sessions) == 2)
+        await server.twitch.sessions.ask_to_move()
+        await server.chat("over the old one")
+        await server.until(lambda: len(server.sockets) == 2)
         await server.chat("over the new one")
         await stage.until_heard(2)
 
@@ -222,7 +233,7 @@ async def test_moving_to_another_connection_loses_nothing(tmp_path: Path) -> Non
 async def test_nonsense_silences_nothing(tmp_path: Path) -> None:
     """One message that is none, the next one is heard."""
     async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
-        socket = stage.server.sessions[-1]
+        socket = stage.server.sockets[-1]
         for nonsense in ("", "[]", "{}", '{"metadata": 3}', "null", '{"metadata": {"message_type": "notification"}}'):
             await socket.send_str(nonsense)
         await stage.server.notify("channel.follow", {})
@@ -231,7 +242,7 @@ async def test_nonsense_silences_nothing(tmp_path: Path) -> None:
         await stage.until_heard(1)
 
         assert stage.heard() == ["still here"]
-        assert len(stage.server.sessions) == 1
+        assert len(stage.server.sockets) == 1
 
 
 async def test_a_right_taken_back_ends_in_a_sentence(tmp_path: Path) -> None:
@@ -301,19 +312,20 @@ async def test_a_streamers_token_must_be_the_streamers(tmp_path: Path) -> None:
 
 async def test_a_line_twitch_does_not_show_is_not_recorded_as_said(tmp_path: Path) -> None:
     """The owner is told why; the chat is not."""
-    server = TwitchServer(drop_reason="automod_held")
+    server = TwitchServer()
+    server.twitch.room.held_words.add("hello")
     async with on_stage(tmp_path, server, broadcaster=None) as stage:
         told = asyncio.Queue[str]()
         with stage.house.familiar.owner.connect(tell=told.put):
             await server.chat("Ember, hello!")
-            assert "automod_held" in await asyncio.wait_for(told.get(), 200)
+            assert "msg_rejected" in await asyncio.wait_for(told.get(), 200)
 
         assert [turn.role for turn in stage.history()] == ["user"]
 
 
 async def test_trouble_of_twitchs_own_is_met_with_another_try(tmp_path: Path) -> None:
     """The line arrives once."""
-    server = TwitchServer(send_statuses=[500])
+    server = TwitchServer(send_statuses=(500,))
     async with on_stage(tmp_path, server, broadcaster=None):
         await server.chat("Ember, hello!")
         await server.until(lambda: server.sent)

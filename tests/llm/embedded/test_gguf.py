@@ -16,10 +16,11 @@ from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.gguf import ModelFile, read_gguf
 from familiar_connect.llm.embedded.run_plan import plan_run, threads_for
-from familiar_connect.llm.embedded.servers import EmbeddedServers
+from familiar_connect.llm.embedded.server import EmbeddedServers
 from familiar_connect.llm.slots import create_llm_clients
 from familiar_connect.llm.types import Message
 from tests.fakes.gguf import TEMPLATE, gguf_bytes
+from tests.fakes.properties import at_least
 
 WHOLE = gguf_bytes()
 GIGABYTE = 1 << 30
@@ -41,7 +42,7 @@ def test_a_model_file_tells_its_window_its_template_and_its_marks(file: ModelFil
     assert not file.has_optional_thinking
 
 
-@how(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@how(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=at_least(100), deadline=None)
 @given(st.data())
 def test_any_bytes_are_a_model_file_or_one_sentence(tmp_path: Path, data: st.DataObject) -> None:
     """Cut anywhere, with any bytes changed: never another error, never endless work."""
@@ -114,6 +115,16 @@ def test_a_local_model_replies_and_writes_memory_and_nothing_else(tmp_path: Path
     }
     assert len({id(client.server) for client in clients.values()}) == 1
     assert {client.capabilities.window for client in clients.values()} == {4096}
+
+
+def test_only_side_calls_are_kept_from_saying_the_same_run_of_words_again(tmp_path: Path) -> None:
+    """A small model that writes memory would repeat a sentence up to the limit; the marks of the form may recur."""
+    clients = local_clients(tmp_path)
+    reply, side = (clients[slot].build_payload([Message("user", "x")]) for slot in ("main_prose", "memory_writer"))
+
+    assert side["dry_multiplier"] > 0
+    assert side["dry_sequence_breakers"] == ["---FILE:"]
+    assert "dry_multiplier" not in reply
 
 
 def test_marks_of_turns_said_by_people_are_broken_up(tmp_path: Path) -> None:

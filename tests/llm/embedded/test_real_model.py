@@ -10,15 +10,18 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from familiar_connect.context.generate import Generation
+from familiar_connect.context.processors.reply_guard import list_words
+from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded.client import EmbeddedModel
-from familiar_connect.llm.embedded.repetition import reply_key
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.weights import find_weights
-from familiar_connect.llm.types import Completion, Message
+from familiar_connect.llm.types import Completion, CompletionRequest, Message, Role, Sampling
 
 SYSTEM = Message(
     "system",
@@ -56,7 +59,7 @@ async def model(server: EmbeddedServer) -> AsyncIterator[EmbeddedModel]:
 
 
 async def say(model: EmbeddedModel, messages: list[Message], max_tokens: int = 12) -> Completion:
-    stream = model.start(messages, max_tokens=max_tokens)
+    stream = model.start(CompletionRequest(messages, max_tokens=max_tokens))
     async for _ in stream:
         pass
     return stream.completion
@@ -69,7 +72,7 @@ async def _read_on(pieces: AsyncIterator[str]) -> None:
 
 async def test_it_answers(model: EmbeddedModel) -> None:
     """A reply comes word by word, with its cost."""
-    stream = model.start(HELLO, max_tokens=20)
+    stream = model.start(CompletionRequest(HELLO, max_tokens=20))
     pieces = [piece async for piece in stream]
 
     assert len(pieces) > 3
@@ -102,7 +105,7 @@ async def test_it_stops_where_told(model: EmbeddedModel) -> None:
     """Stop strings are heeded and not said."""
     whole = await say(model, HELLO, max_tokens=20)
     mark = whole.text.split()[2]
-    stream = model.start(HELLO, stop=(mark,), max_tokens=20)
+    stream = model.start(CompletionRequest(HELLO, stop=(mark,), max_tokens=20))
     text = "".join([piece async for piece in stream])
 
     assert mark not in text
@@ -120,7 +123,7 @@ async def test_it_continues_words_begun_for_it(model: EmbeddedModel) -> None:
 async def test_breaking_off_a_reply_frees_it(model: EmbeddedModel) -> None:
     """The next request does not wait for the tokens nobody wants."""
     await say(model, HELLO)
-    stream = model.start([SYSTEM, Message("user", "Tell me a very long story.")], max_tokens=3000)
+    stream = model.start(CompletionRequest([SYSTEM, Message("user", "Tell me a very long story.")], max_tokens=3000))
     async for _ in stream:
         break
     await stream.aclose()
@@ -191,7 +194,7 @@ async def test_nobody_else_may_talk_to_it(model: EmbeddedModel) -> None:
 
 async def test_a_crash_costs_one_reply(model: EmbeddedModel, server: EmbeddedServer) -> None:
     """The running stream ends with an error that may be retried; the next call is answered by a new child."""
-    stream = model.start(HELLO, max_tokens=3000)
+    stream = model.start(CompletionRequest(HELLO, max_tokens=3000))
     pieces = aiter(stream)
     await anext(pieces)
     assert server.pid is not None
@@ -257,7 +260,10 @@ async def test_it_does_not_say_its_last_reply_again(model: EmbeddedModel) -> Non
     said = list(HELLO)
     replies = []
     for _ in range(4):
-        replies.append("".join([piece async for piece in model.start(said, max_tokens=24)]).strip())
+        sampling = Sampling(max_output_tokens=24)
+        items = tuple(ContextItem.of(cast("Role", each.role), each.content) for each in said)
+        prompt = Prompt(items=items, sampling=sampling)
+        replies.append("".join([piece async for piece in Generation(prompt, [model]).pieces()]).strip())
         said += [Message("assistant", replies[-1]), HELLO[-1]]
 
-    assert all(reply_key(one) != reply_key(other) for one, other in pairwise(replies)), replies
+    assert all(list_words(one) != list_words(other) for one, other in pairwise(replies)), replies

@@ -20,7 +20,7 @@ from familiar_connect.memory.index.fastembed import (
 )
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.indexing_store import choose_embedder
-from familiar_connect.memory.index.wordpiece import WordPiece, split_words
+from familiar_connect.memory.index.minilm import WordPiece, split_words
 
 needs_minilm = pytest.mark.skipif(minilm.why_unavailable() is not None, reason="MiniLM cannot run here")
 

@@ -257,7 +257,9 @@ def test_the_file_is_the_promised_one(store: MemoryStore, model: CountingEmbedde
     assert (meta["model"], meta["dim"]) == ("counting", "512")
     assert documents[0] == ("people/ada.md", (store.root / "people/ada.md").stat().st_mtime, 1)
     assert row[:6] == ("people/ada.md", "Ada", 0, len(NOTES["people/ada.md"]), 9, NOTES["people/ada.md"])
-    assert np.linalg.norm(np.frombuffer(row[6], dtype="<f4")) == pytest.approx(1.0)
+    vector = np.frombuffer(row[6], dtype="<f4")
+    assert np.linalg.norm(vector) == pytest.approx(1.0)
+    assert vector @ model.embed([NOTES["people/ada.md"]])[0] >= 0.999
 
 
 def test_another_model_empties_the_index_with_one_line(
@@ -284,7 +286,11 @@ def test_a_broken_index_is_made_again(
         index.build_if_stale(store, model)
     if damage in ("newer", "tables gone"):
         with sqlite3.connect(path) as connection:
-            sql = "UPDATE meta SET value = '99' WHERE key = 'version'" if damage == "newer" else "DROP TABLE chunks"
+            sql = (
+                "UPDATE meta SET value = '99' WHERE key = 'version'"
+                if damage == "newer"
+                else "DROP TABLE stored_chunks"
+            )
             connection.execute(sql)
         connection.close()
     else:

@@ -43,6 +43,43 @@ FILES_BEFORE = (
     "INSERT INTO passages (id, doc, rel_path, text) VALUES (1048577, 1, 'bees.md', 'an old line')",
 )
 """The tables of version 2."""
+FILES_OF_VERSION_3 = (
+    *_ALWAYS,
+    "INSERT INTO meta VALUES ('version', '3')",
+    "CREATE TABLE documents (rel_path TEXT PRIMARY KEY, mtime REAL, chunk_count INTEGER, doc INTEGER, ctime REAL,"
+    " size INTEGER, digest BLOB, said_at REAL) WITHOUT ROWID",
+    "CREATE TABLE chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
+    " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, vector BLOB)",
+    "CREATE INDEX chunks_by_path ON chunks (rel_path)",
+    "CREATE TABLE generation (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), number INTEGER, last_doc INTEGER)",
+    "INSERT INTO generation VALUES (1, 3, 1)",
+    "CREATE TABLE passages (id INTEGER PRIMARY KEY, chunk INTEGER, start INTEGER, length INTEGER,"
+    " word_count INTEGER, asks INTEGER, label TEXT, heading_path TEXT, text TEXT, vector BLOB)",
+    f"CREATE VIRTUAL TABLE passage_words USING {_WORDS}",
+    "INSERT INTO passages (id, chunk, text) VALUES (1048577, 1, 'an old line')",
+)
+FILES_OF_VERSION_4 = (
+    *_ALWAYS,
+    "INSERT INTO meta VALUES ('version', '4')",
+    "CREATE TABLE documents (rel_path TEXT PRIMARY KEY, mtime REAL, chunk_count INTEGER, doc INTEGER,"
+    " ctime REAL, size INTEGER, digest BLOB, said_at REAL, first_chunk INTEGER) WITHOUT ROWID",
+    "CREATE TABLE chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
+    " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, vector BLOB)",
+    "CREATE TABLE generation (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), number INTEGER, last_doc INTEGER)",
+    "INSERT INTO generation VALUES (1, 3, 1)",
+    "CREATE TABLE passages (doc INTEGER PRIMARY KEY, count INTEGER, first_chunk INTEGER, facts BLOB, labels TEXT,"
+    " apart TEXT, vectors BLOB)",
+    "CREATE VIRTUAL TABLE passage_words USING fts5(text, content='', columnsize=0, detail=none,"
+    " tokenize='porter unicode61 remove_diacritics 2')",
+    "INSERT INTO chunks (rel_path, text, vector) VALUES ('bees.md', 'an old line', zeroblob(2048))",
+)
+FILES_OF_VERSION_5 = (
+    *(statement for statement in FILES_OF_VERSION_4 if "'4'" not in statement and " chunks " not in statement),
+    "INSERT INTO meta VALUES ('version', '5')",
+    "CREATE TABLE stored_chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
+    " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, step REAL, counts BLOB)",
+    "INSERT INTO stored_chunks (rel_path, text, counts) VALUES ('bees.md', 'an old line', zeroblob(512))",
+)
 TURNS_BEFORE = (
     *_ALWAYS,
     "INSERT INTO meta VALUES ('version', '4')",
@@ -62,6 +99,25 @@ TURNS_BEFORE = (
     "INSERT INTO units VALUES (1048577, 1, 1, '', 0.0, 3, 0, 'an old line')",
 )
 """The tables of version 4."""
+TURNS_OF_VERSION_5 = (
+    *_ALWAYS,
+    "INSERT INTO meta VALUES ('version', '5')",
+    "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, piece INTEGER, channel INTEGER, speaker INTEGER,"
+    " said_at REAL, word_count INTEGER, asks INTEGER, mark INTEGER, words BLOB)",
+    "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+    "CREATE TABLE sentence_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+    "CREATE TABLE terms (word TEXT PRIMARY KEY, id INTEGER NOT NULL, units INTEGER NOT NULL, vector BLOB)"
+    " WITHOUT ROWID",
+    "CREATE TABLE channels (id INTEGER PRIMARY KEY, channel_id INTEGER UNIQUE)",
+    "CREATE TABLE speakers (id INTEGER PRIMARY KEY, key TEXT UNIQUE, names TEXT)",
+    "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
+    "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER, turns_seen INTEGER,"
+    " units INTEGER, stretches INTEGER, last_term INTEGER)",
+    "INSERT INTO totals VALUES (1, 1, 1, 1, 1, 1)",
+    f"CREATE VIRTUAL TABLE words USING {_WORDS}",
+    "INSERT INTO terms VALUES ('an old line', 1, 1, NULL)",
+    "INSERT INTO units VALUES (1048577, 1, 0, 1, 1, 0.0, 3, 0, 0, x'0100')",
+)
 
 
 @pytest.fixture
@@ -77,10 +133,17 @@ def leave_behind(path: Path, statements: tuple[str, ...]) -> None:
             database.execute(statement)
 
 
-def test_the_files_are_found_again(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "before",
+    [FILES_BEFORE, FILES_OF_VERSION_3, FILES_OF_VERSION_4, FILES_OF_VERSION_5],
+    ids=["version 2", "version 3", "version 4", "version 5"],
+)
+def test_the_files_are_found_again(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture, before: tuple[str, ...]
+) -> None:
     """By words and by meaning, with one line in the log and no copy of the old index."""
     model, path = CountingEmbedder(512, "counting"), store.root / ".index" / INDEX_FILE
-    leave_behind(path, FILES_BEFORE)
+    leave_behind(path, before)
     store.write_file("bees.md", "# Bees\n\nAda keeps bees on the roof.\n")
     with caplog.at_level(logging.WARNING), EmbeddingIndex(path, dim=512, model_name="counting") as index:
         index.build_if_stale(store, model)
@@ -92,10 +155,13 @@ def test_the_files_are_found_again(store: MemoryStore, caplog: pytest.LogCapture
     assert b"an old line" not in path.read_bytes()
 
 
-def test_what_was_said_is_found_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("before", [TURNS_BEFORE, TURNS_OF_VERSION_5], ids=["version 4", "version 5"])
+def test_what_was_said_is_found_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, before: tuple[str, ...]
+) -> None:
     """Likewise; the history is where it always was."""
     path = tmp_path / "memory/.index" / TURNS_FILE
-    leave_behind(path, TURNS_BEFORE)
+    leave_behind(path, before)
     with closing(HistoryStore(tmp_path / "history.db")) as history:
         history.append_turn(
             familiar_id="wren",

@@ -27,7 +27,7 @@ from familiar_connect.memory.index.indexing_store import (
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
-from familiar_connect.support.file_lock import is_held
+from familiar_connect.support.files import is_held
 from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
 from tests.fakes.waiting import until
 

@@ -57,10 +57,15 @@ def test_a_name_is_a_whole_word() -> None:
         ("Did Ada Lovelace's boat belong to Bo?", {"ada lovelace", "ada"}),
         ("Will Will meet Bo?", {"will"}),
         ("What about the boat?", set()),
+        ("What do Bo and Ada share?", {"bo", "ada"}),
+        ("When did Ada Lovelace, Bo, and Will go sailing?", {"ada lovelace", "ada", "bo", "will"}),
+        ("Was haben Bo's & Ada's Boote gemeinsam?", {"bo", "ada"}),
+        ("Ada, Bo says hello", {"ada"}),
+        ("Did Bo and the boat wait for Ada?", {"bo"}),
     ],
 )
 def test_who_is_named_first_is_told_apart(question: str, first: set[str]) -> None:
-    """By the whole name and by the words of it, wherever else a name's letters stand."""
+    """By the whole name and by the words of it, wherever else a name's letters stand; all of those named together."""
     known = frozenset({"ada", "ada lovelace", "bo", "will"})
 
     assert find_first_named(question, known) == first

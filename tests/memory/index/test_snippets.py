@@ -97,6 +97,19 @@ def test_neighbours_are_shown_where_room_is_left() -> None:
     assert "When was it?" not in format_snippets([hit, said("x" * 120, 9)], 42)
 
 
+def test_short_lines_beside_the_best_come_along_before_what_fits_less() -> None:
+    """People type an answer in pieces; a long line beside them waits for what is left of the room."""
+    piece = Neighbour(4, "it was pink, and it was mine in 1991 in Lisdoonvarna", "Mam")
+    best = scored("who wore the headband?", 9.0, 5)
+    best = replace(best, before=(piece,), after=(Neighbour(6, "a long story " * 8, "Mam"),))
+
+    text = format_snippets([best, *(scored("a headband", 2.0, day) for day in range(8, 28))], 120)
+
+    assert f"Mam: {piece.text}\nAda: {best.text}" in text
+    assert "a long story" not in text
+    assert "Ada: a headband" in text
+
+
 def test_a_first_hit_that_is_too_long_is_cut_not_dropped() -> None:
     """Something is better than nothing."""
     text = format_snippets([said("A fine sentence. " * 100)], 50)

@@ -23,15 +23,15 @@ from familiar_connect.memory.index.vectors.blobs import (
     to_byte_blob,
     to_small_blobs,
 )
-from familiar_connect.memory.index.vectors.terms import (
-    MAX_SHORT,
+from familiar_connect.memory.index.vectors.word_vectors import (
+    WORDS_OF_UNIT,
+    WordVectors,
     drop_unheld,
     number_words,
     pack_numbers,
     release_words,
     unpack_numbers,
 )
-from familiar_connect.memory.index.vectors.word_vectors import WORDS_OF_UNIT, WordVectors
 
 DIM = 8
 CELLO, BREAD, EMPTY = unit_number(1, 1), unit_number(1, 9), unit_number(1, 20)
@@ -71,8 +71,7 @@ def take_in(words: WordVectors, file: DerivedFile, model: KindEmbedder, texts: d
     with file.transaction() as connection:
         kept = number_words(connection, {unit: words_to_index(text) for unit, text in texts.items()})
         for unit, numbers in kept.items():
-            connection.execute("INSERT INTO units (id, words) VALUES (?, ?)", (unit, numbers))
-            connection.execute("INSERT INTO vectors (id) VALUES (?)", (unit,))
+            connection.execute("INSERT INTO units (id, words, vector) VALUES (?, ?, x'00')", (unit, numbers))
     new = words.embed_new(model, [(unit, text, kept[unit]) for unit, text in texts.items()])
     with file.transaction() as connection:
         words.insert(connection, new)
@@ -169,7 +168,7 @@ def test_a_vector_that_is_mostly_nothing_is_stored_in_bytes(dim: int, bits: Bits
     assert read == pytest.approx(rows, abs=0.01)
 
 
-@given(st.lists(st.integers(0, 2 * MAX_SHORT), max_size=40))
+@given(st.lists(st.integers(0, 1 << 20), max_size=40))
 def test_the_numbers_of_words_are_read_as_they_were_kept(numbers: list[int]) -> None:
     """However many words there are by now."""
     assert unpack_numbers(pack_numbers(numbers)) == numbers

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,7 @@ from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.replay_store import ReplayStore
+from tests.fakes.program import run_program
 from tests.fakes.sample_week import ALICE_FILE, BOB_FILE, copy_week, history_of, memory_of
 from tests.fakes.traces import a_record
 
@@ -148,7 +146,7 @@ def test_everyone_else_stays_as_they_were(root: Path) -> None:
         "cleo_draws": ["twitch-77"],
     }
     assert history.count(familiar_id="mira") == 20
-    assert [speaker.author.label for speaker in history.speakers(familiar_id="mira")] == ["Cleo", "Bob"]
+    assert [speaker.author.label for speaker in history.authors.speakers(familiar_id="mira")] == ["Cleo", "Bob"]
     assert history.check() == []
     assert store.audit.reconcile(store) == []
     history.close()
@@ -157,10 +155,10 @@ def test_everyone_else_stays_as_they_were(root: Path) -> None:
 def test_a_line_made_of_several_turns_goes_if_it_has_words_only_they_said(root: Path) -> None:
     """One that others could have said as well stays, and so does what others said of them."""
     store, history = memory_of(root), history_of(root)
-    hers = history.turn_ids_of_author(familiar_id="mira", author=Author("discord", "1001", "alice_n", "Alice"))
+    hers = history.authors.ids_of(familiar_id="mira", author=Author("discord", "1001", "alice_n", "Alice"))
     said = {turn: history.turn_by_id(familiar_id="mira", turn_id=turn) for turn in (1, *hers)}
     coffee = next(turn for turn, found in said.items() if found is not None and "quit coffee" in found.content)
-    bobs = history.turn_ids_of_author(familiar_id="mira", author=Author("discord", "1002", "bobby", "Bob"))
+    bobs = history.authors.ids_of(familiar_id="mira", author=Author("discord", "1002", "bobby", "Bob"))
     boat = next(iter(bobs))
     store.write_file("topics/mixed.md", "# Mixed\n\n- Somebody quit coffee.\n- The rowing boat.\n- Alice rows.\n")
     sources = [
@@ -211,15 +209,9 @@ PersonEraser(root, store=store, history=history, progress=watch).forget(who)
 
 def test_a_run_that_was_cut_is_finished_by_the_next(root: Path, tmp_path: Path) -> None:
     """Killed at each step, the next run still knows whom and finishes."""
-    source = Path(__file__).parents[3] / "src"
     for step in range(1, 10):
         again = copy_week(tmp_path / str(step))
-        run = subprocess.run(
-            [sys.executable, "-c", KILLED, str(again), str(step)],
-            env={**os.environ, "PYTHONPATH": str(source)},
-            capture_output=True,
-            timeout=400,
-        )
+        run = run_program(tmp_path, str(again), str(step), code=KILLED)
         if run.returncode == 0:
             break
         assert run.returncode == -signal.SIGKILL, run.stderr

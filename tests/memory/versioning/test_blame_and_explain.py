@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.versioning.blame import blame_lines
-from familiar_connect.memory.versioning.explain import explain_parts
+from familiar_connect.memory.versioning.blame import blame_lines, explain_parts
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
 from tests.fakes.sample_week import ALICE_FILE, copy_week, history_of, memory_of

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory.weighing import find_kinds
-from familiar_connect.memory.weighing.fading_words import FADING
-from familiar_connect.memory.weighing.find_kinds import KindFinder
+from familiar_connect.memory.weighing import statements
 from familiar_connect.memory.weighing.lasting_words import LASTING
+from familiar_connect.memory.weighing.statements import FADING, KindFinder
 from familiar_connect.support.re2_engine import PatternSet, without_lookaround
 
 PATTERNS = {**LASTING, **{f"fading {kind}": found for kind, found in FADING.items()}}
@@ -23,7 +22,7 @@ CLAUSES = st.lists(st.sampled_from([*WORDS, "I", "my", "Ada", "fiancée", "32", 
 def quick() -> KindFinder:
     """A finder that has read enough to use its set."""
     finder = KindFinder(PATTERNS)
-    for number in range(find_kinds.WORTH_A_SET + 1):
+    for number in range(statements.WORTH_A_SET + 1):
         finder.find(f"clause {number}")
     return finder
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -115,13 +112,7 @@ def test_a_withdrawal_whose_process_was_killed_goes_on_at_the_next_start(tmp_pat
     before = files_with(root / "memory", "zqorchids")
     MessageEdits(history, "ember").record_deletions(channel_id=5, message_ids=["m0"])
     history.close()
-    source = Path(__file__).parents[3] / "src"
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(root)],
-        env={**os.environ, "PYTHONPATH": str(source)},
-        capture_output=True,
-        timeout=400,
-    )
+    killed = run_program(tmp_path, str(root), code=KILLED)
     left = files_with(root / "memory", "zqorchids")
     started = run_program(tmp_path, "chat", "--plain")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, Bounds, cut_batch
+from familiar_connect.memory.writing.extractive import SourceFinder
 from tests.fakes.writer_setup import ALICE, BOB, CONVERSATION, FAMILIAR, WriterSetup
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.audience import EVERYONE, Audience, between, hidden_channel, whole_server
+from familiar_connect.history.types import TurnMark
+from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.versioning.versions import Versions
@@ -44,6 +46,54 @@ async def test_one_home_stands_in_the_file_and_both_in_its_versions(tmp_path: Pa
     assert [(text, gone.reason, gone.turn) for text, gone in versions.removals_of(second)] == [
         ("- 2026-04-07, Alice said: I moved to Graz.", "outdated", 3)
     ]
+
+
+async def test_half_of_a_sentence_goes_when_the_other_half_still_holds(tmp_path: Path) -> None:
+    """Whoever moves still plays the cello."""
+    table = WriterSetup(tmp_path)
+    await write_up(table, "I play the cello and I live in Graz.", day=0)
+    await write_up(table, "I live in Vienna now.", day=1)
+
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == [
+        "2026-04-07, Alice said: I play the cello",
+        "2026-04-08, Alice said: I live in Vienna now.",
+    ]
+
+
+async def test_what_was_replaced_stands_again_once_the_correction_is_undone(tmp_path: Path) -> None:
+    """Unless something that was said later still stands in its place; ours it stays, so that it can go again."""
+    table = WriterSetup(tmp_path)
+    for day, words in enumerate(("I live in Graz.", "I live in Vienna now.", "I live in Linz now.")):
+        await write_up(table, words, day=day)
+    marks = TurnVersionStore(table.history, FAMILIAR)
+
+    marks.mark_turns([2], TurnMark.undone)
+    await table.scripted_writer().correct()
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == ["2026-04-09, Alice said: I live in Linz now."]
+
+    marks.mark_turns([3], TurnMark.undone)
+    assert FILE in await table.scripted_writer().correct()
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == ["2026-04-07, Alice said: I live in Graz."]
+
+    await write_up(table, "I live in Bern now.", day=3)
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == ["2026-04-10, Alice said: I live in Bern now."]
+
+
+async def test_what_the_owner_took_out_does_not_come_back_with_an_undone_correction(tmp_path: Path) -> None:
+    """Only what went because of a turn that says nothing any more stands again, and only once."""
+    table = WriterSetup(tmp_path)
+    await write_up(table, "I'm allergic to nuts.", "I live in Graz.", day=0)
+    await write_up(table, "I live in Vienna now.", day=1)
+    marks = TurnVersionStore(table.history, FAMILIAR)
+    marks.mark_turns([3], TurnMark.undone)
+    await table.scripted_writer().correct()
+    table.memory.write_file(FILE, table.read(FILE).replace("- 2026-04-07, Alice said: I live in Graz.\n", ""))
+
+    await write_up(table, "I love tea.", day=2)
+    marks.mark_turns([4], TurnMark.undone)
+    await table.scripted_writer().correct()
+
+    assert bullets_under(table.read(FILE), ABOUT_HEADING) == ["2026-04-07, Alice said: I'm allergic to nuts."]
 
 
 async def test_a_value_taken_back_in_the_same_sitting_is_not_written(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,9 +13,24 @@ from benchmarks.writer_crash import expected_memory, steps_of_a_pass, verdict
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.writing.journal import Entry, Journal
 from familiar_connect.memory.writing.plan import Plan
+from tests.fakes.program import run_program
 from tests.fakes.writer_setup import ALICE, CONVERSATION, WriterSetup, writer_answer
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+
+
+PASS_WITH_FAULT = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from pathlib import Path
+from benchmarks.writer_crash import run_pass_with_fault
+run_pass_with_fault(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+"""
+
+
+def run_forked(folder: Path, step: str, fault: str) -> subprocess.CompletedProcess[str]:
+    """A real process, but one that need not load the program; by hand each is started for itself."""
+    return run_program(folder, str(folder), step, fault, code=PASS_WITH_FAULT)
 
 
 def test_a_kill_at_every_step_leaves_one_state() -> None:
@@ -22,7 +38,7 @@ def test_a_kill_at_every_step_leaves_one_state() -> None:
     expected = expected_memory()
     steps = steps_of_a_pass()
     with ThreadPoolExecutor(2) as pool:
-        wrong = [why for why in pool.map(lambda step: verdict(step, "kill", expected), steps) if why]
+        wrong = [why for why in pool.map(lambda step: verdict(step, "kill", expected, run_forked), steps) if why]
 
     assert len(steps) >= 20
     assert wrong == []
@@ -34,7 +50,7 @@ def test_a_full_disk_leaves_one_state() -> None:
     expected = expected_memory()
     steps = ("journal: before", "file 2: before", "aliases rebuilt")
 
-    assert [verdict(step, "full", expected) for step in steps] == ["", "", ""]
+    assert [verdict(step, "full", expected, run_forked) for step in steps] == ["", "", ""]
 
 
 async def test_a_pass_that_fails_half_way_is_taken_up_again(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.memory.writing import grounding
-from familiar_connect.memory.writing.attribution import SourceFinder, stem_of, telling_words
 from familiar_connect.memory.writing.batch import Batch, Bounds, cut_batch
-from familiar_connect.memory.writing.extractive import SelfStatement
+from familiar_connect.memory.writing.extractive import SelfStatement, SourceFinder, stem_of, telling_words
 from familiar_connect.memory.writing.grounding import GroundingCheck, keep_supported, only_unwritten
 from tests.fakes.writer_setup import ALICE, BOB, FAMILIAR, SpokenLine, WriterSetup
 

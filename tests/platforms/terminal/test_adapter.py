@@ -93,8 +93,8 @@ async def test_help_is_shown_without_a_slash_and_in_capitals(tmp_path: Path) -> 
     """Where somebody types, the model is asked only by what holds more than the word; a pipe says what it says."""
     chat = Chat(tmp_path, "Of course.", plain=False)
     assert await chat.run("help", " ? ", "/Help", "/HELP Undo", "help me", "Exit", "never said") == 0
-    assert chat.out.getvalue().count("/regenerate") == 3
-    assert chat.out.getvalue().count("/undo 2 takes the last two") == 4
+    assert chat.out.getvalue().count("  /regenerate ") == 3
+    assert chat.out.getvalue().count("/undo 2 removes the last two") == 4
     assert len(chat.model.calls) == 1
     pipe = Chat(tmp_path, "Of course.")
     assert await pipe.run("help") == 0
@@ -144,13 +144,22 @@ async def test_a_model_that_says_nothing_is_told(tmp_path: Path) -> None:
     assert "No reply: 'scripted' answered with nothing: ask again" in chat.aside.getvalue()
 
 
+async def test_forget_me_names_the_command_that_erases_the_person(tmp_path: Path) -> None:
+    """Ready to type: their key and the familiar stand in it."""
+    chat = Chat(tmp_path)
+
+    assert await chat.run("/forget-me") == 0
+    command = f"memory forget {SAM.canonical_key} --familiar {chat.familiar.id}` shows what I keep about you"
+    assert command in chat.out.getvalue()
+
+
 async def test_someone_with_full_privacy_is_told_that_they_were_not_heard(tmp_path: Path) -> None:
     """No model is asked and nothing is stored."""
     chat = Chat(tmp_path)
     chat.familiar.stores.privacy.set(SAM, PrivacyLevel.FULL)
 
     assert await chat.run("my secret") == 0
-    assert "not heard" in chat.aside.getvalue()
+    assert "I did not hear that" in chat.aside.getvalue()
     assert chat.model.calls == []
 
 
@@ -243,6 +252,6 @@ async def test_the_first_line_is_honest_about_the_model(tmp_path: Path) -> None:
     """What it is; how to get a better one is offered once, apart from it."""
     chat = Chat(tmp_path)
 
-    assert "simple-minded" in describe_model(chat.familiar)
+    assert "not very bright" in describe_model(chat.familiar)
     assert "offline" in describe_model(chat.familiar)
     await chat.familiar.aclose()

@@ -32,9 +32,10 @@ async def offered(house: ScriptedFamiliar, before: str) -> list[str]:
     [
         ("/swipe ", ["/swipe next", "/swipe right", "/swipe back", "/swipe left"]),
         ("/Swipe B", ["/Swipe back"]),
-        ("/remind ", ["/remind list", "/remind cancel"]),
+        ("/remind l", ["/remind list"]),
+        ("/remind tom", ["/remind tomorrow at nine", "/remind tomorrow at 18:00"]),
         ("/remind cancel ", []),
-        ("/preset ", ["/preset list", "/preset off", "/preset toggle", "/preset use"]),
+        ("/preset ", [f"/preset {each}" for each in ("list", "off", "toggle", "use", "here none", "here default")]),
         ("/reset ", ["/reset undo"]),
         ("/persona ", ["/persona clear"]),
         ("/help sw", ["/help swipe"]),

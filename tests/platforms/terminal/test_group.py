@@ -239,7 +239,7 @@ async def test_no_command_changes_what_one_of_them_alone_remembers(
 
     async with table(tmp_path, wren=["One."], ember=["Two."]) as group:
         assert await group.say("Hello", "/Undo") == ["Wren: One.", "Ember: Two."]
-        assert "/undo changes the chat of one familiar, so it is not for groups." in group.aside.getvalue()
+        assert "/undo works in a chat with one familiar, not in a group." in group.aside.getvalue()
         assert [len(group.turns(name)) for name in ("wren", "ember")] == [3, 3]
 
 

@@ -109,22 +109,22 @@ def test_a_newcomer_is_greeted_told_what_to_type_and_can_leave(tmp_path: Path) -
 def test_a_reply_is_shown_as_it_comes_after_the_familiars_name(tmp_path: Path) -> None:
     """The first words stand there while the rest is still being written; the spinner is gone by then."""
     gate = asyncio.Event()
-    with chatting(tmp_path, in_two_parts("Once ", gate, "upon a time.")) as (session, server):
+    with chatting(tmp_path, in_two_parts("Far away ", gate, "a bell rang.")) as (session, server):
         session.enter("Tell me a story")
-        session.wait_for_text("Ember: Once")
-        assert "upon a time" not in session.text
+        session.wait_for_text("Ember: Far away")
+        assert "a bell rang" not in session.text
         writes = session.writes
         open_gate(server, gate)
-        session.wait_for_text("upon a time.")
+        session.wait_for_text("a bell rang.")
         session.wait_for_text(PROMPT, times=2)
 
         assert session.leave() == 0
     assert session.writes > writes
     story = session.raw[session.raw.index(b"Tell me a story") :]
-    before_reply = story[: story.index(b"Once")]
+    before_reply = story[: story.index(b"Far away")]
     last_spin = before_reply.rfind("thinking…".encode())
     assert b"\r\x1b[2K" in before_reply[last_spin:], "the spinner was taken away"
-    assert "thinking…".encode() not in story[story.index(b"Once") :]
+    assert "thinking…".encode() not in story[story.index(b"Far away") :]
 
 
 def test_a_spinner_turns_while_the_model_thinks(tmp_path: Path) -> None:
@@ -362,15 +362,15 @@ def test_a_name_alone_answers_the_question_for_it(tmp_path: Path, said: str, lab
             session.wait_for_text("Ember: Hello.")
             session.wait_for_text(f"{label}: ")
             session.enter(f"/memory {label}")
-            session.wait_for_text(f"Nothing that may be told here is written about {label} yet")
+            session.wait_for_text(f"I have no note about {label} that I may show here yet")
             session.enter("/redo")
-            session.wait_for_text("What /undo took back is not brought back")
+            session.wait_for_text("/undo cannot be undone")
             assert session.leave() == 0
         known = run_program(tmp_path, "memory", "show", label)
         with TerminalSession(tmp_path, "chat") as again:
             again.wait_for_text("Last time")
             again.enter("/memory nobody")
-            again.wait_for_text("There is no memory file 'nobody' and nobody called so. /memory lists the files.")
+            again.wait_for_text("There is no memory file 'nobody' and no one by that name. /memory lists the files.")
             again.enter(f"/memory {label.lower()}")
             again.wait_for_text("Sessions")
             assert again.leave() == 0

@@ -134,7 +134,7 @@ def test_help_tells_of_one_command_alone(tmp_path: Path) -> None:
         session.enter("/help swip")
         session.wait_for_screen("There is no /swip. Did you mean /swipe?")
         assert session.leave() == 0
-    assert session.screen.everything.count("The next version of the last reply") == 2
+    assert session.screen.everything.count("Show the next version of the last reply") == 2
     assert "/regenerate" not in session.screen.everything
 
 
@@ -219,19 +219,19 @@ def test_help_and_connect_are_broken_at_words(short_home: Path, columns: int) ->
     make_home(short_home)
     for words, sentences in (
         (
-            ["--help"],
-            ["use Ollama, LM Studio, llama.cpp, KoboldCpp, vLLM or OpenRouter", "Talk with a familiar in this"],
+            ["help", "--all"],
+            ["use Ollama, LM Studio, llama.cpp, KoboldCpp, vLLM or OpenRouter", "Talk in this terminal;"],
         ),
         (
             ["connect", "--help"],
-            ["finds servers on this computer, asks, tests, writes", "what was found, for a script;"],
+            ["finds servers on this computer, asks, tests, saves", "what was found, for a script;"],
         ),
         (["connect", "--list"], ["No model server answers on this computer (Ollama, LM Studio, llama.cpp, KoboldCpp"]),
         (["connect", "--url", "http://127.0.0.1:9/v1", "--model", "m"], ["Nothing was written."]),
         (["chat", "--familiar", "nobody"], ["there is no familiar"]),
         (["--version"], ["prompt-toolkit", "google-re2", "onnxruntime"]),
         *([(["model", "list"], ["embedded: in use file "])] if columns == 40 else []),
-        (["doctor", "--offline"], ["none: `familiar import document FILE` brings one in"]),
+        (["doctor", "--all", "--offline"], ["none: `familiar import document FILE` adds one"]),
     ):
         with TerminalSession(short_home, *words, columns=columns, rows=99) as session:
             session.wait_end()
@@ -241,7 +241,7 @@ def test_help_and_connect_are_broken_at_words(short_home: Path, columns: int) ->
             assert_words_are_whole(screen, *sentences)
         if words[0] == "doctor":  # under its name; each finding goes on below itself
             findings = [line for line in screen.splitlines() if line and not line.startswith("[")]
-            assert all(re.match(r"[✓!✗] \w+|  ", line) or columns < 110 for line in findings), screen
+            assert all(re.match(r"[✓!✗] \w+|  |Next: ", line) or columns < 110 for line in findings), screen
         assert max(map(len, screen.splitlines())) <= columns
 
 
@@ -262,15 +262,17 @@ def test_an_example_that_is_too_long_can_still_be_pasted(tmp_path: Path, verb: s
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_a_command_in_a_hint_is_never_broken(tmp_path: Path, columns: int) -> None:
-    """It begins a line of its own where it does not fit: in the welcome, and in what is said of a mistake."""
+    """It begins a line of its own where it does not fit: in a chat, and in what is said of a mistake."""
     make_home(tmp_path)
     command = "python3 '/somewhere/not so near/run.py'"
     with TerminalSession(
         tmp_path, "chat", "--as", "Sam", columns=columns, env={"FAMILIAR_COMMAND": command}
     ) as session:
         session.wait_for_screen("Sam:")
+        session.enter("/set")
+        session.wait_for_text("lists")
         assert session.leave() == 0
-    assert f"`{command} connect`." in session.text
+    assert f"`{command} config show`" in session.text
     words = ("chat", "--familiar", "nobody")
     with TerminalSession(tmp_path, *words, columns=columns, env={"FAMILIAR_COMMAND": command}) as session:
         assert session.wait_end() == 1

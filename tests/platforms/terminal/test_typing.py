@@ -19,7 +19,7 @@ from tests.platforms.terminal.test_real_terminal import in_two_parts, open_gate,
 
 HELP_AT_40 = """\
 /name
-    What I call you; /name NAME changes
+    What I call you. /name NAME changes
     it.
 /persona"""
 CLEAR = "\x15"
@@ -49,7 +49,7 @@ def test_tab_completes_and_a_slip_is_met_with_what_was_meant(tmp_path: Path) -> 
             session.enter("/memroy")
             session.wait_for_screen("There is no /memroy. Did you mean\n/memory?")
             session.enter("/clear")
-            session.wait_for_screen("There is no /clear. /reset begins the\nchat anew.")
+            session.wait_for_screen("There is no /clear. /reset starts the\nchat over.")
             session.enter("help")
             session.wait_for_screen(HELP_AT_40)
             session.wait_for_screen("Ctrl-D leaves.\nSamantha:")
@@ -134,15 +134,15 @@ def test_a_notice_stands_above_what_is_being_typed(tmp_path: Path) -> None:
 def test_ctrl_d_in_a_reply_leaves_after_it(tmp_path: Path) -> None:
     """The reply is said to its end and recorded; what else was typed meanwhile is not lost either."""
     gate = asyncio.Event()
-    with model_endpoint(in_two_parts("Once ", gate, "upon a time."), stream_answer("Bye.")) as server:
+    with model_endpoint(in_two_parts("Far away ", gate, "a bell rang."), stream_answer("Bye.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat", "--as", "Sam") as session:
             session.wait_for_screen("Sam:")
             session.enter("Tell me a story")
-            session.wait_for_screen("Ember: Once")
+            session.wait_for_screen("Ember: Far away")
             session.type("thank you\r\x04")
             open_gate(server, gate)
             assert session.wait_end() == 0
             assert session.settings_now == session.settings_before
-    assert "Ember: Once upon a time.\nSam: thank you\nEmber: Bye." in session.screen.everything
-    assert said_by_the_familiar(tmp_path)[-2:] == ["Once upon a time.", "Bye."]
+    assert "Ember: Far away a bell rang.\nSam: thank you\nEmber: Bye." in session.screen.everything
+    assert said_by_the_familiar(tmp_path)[-2:] == ["Far away a bell rang.", "Bye."]

@@ -15,7 +15,7 @@ from tests.fakes.page import PageProcess
 from tests.fakes.program import make_home, model_endpoint
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,24 @@ def running(home: Path) -> Iterator[PageProcess]:
         yield page
 
 
+@pytest.fixture(scope="module")
+def profile(browser: Browser, running: PageProcess) -> Iterator[BrowserContext]:
+    """A profile of the browser that has entered: to make one takes as long as a test. The page stores nothing in it."""
+    with open_visit(browser, running.address) as entered:
+        entered.page.close()
+        yield entered.context
+
+
 @pytest.fixture
-def visit(browser: Browser, running: PageProcess) -> Iterator[Visit]:
-    """Somebody in a new chat; afterwards no script has failed, nothing was loaded from elsewhere, no dialog opened."""
+def visit(profile: BrowserContext, running: PageProcess) -> Iterator[Visit]:
+    """Somebody in a new chat and tab; afterwards no script failed, nothing came from elsewhere, no dialog opened."""
     path = running.post("/chats").headers["location"]
-    with open_visit(browser, running.address) as opened:
+    opened = Visit(profile)
+    try:
         opened.page.goto(f"{running.origin}{path}")
         opened.page.locator("[data-ready]").wait_for()
         yield opened
+    finally:
+        for page in profile.pages:
+            page.close()
     assert opened.faults == []

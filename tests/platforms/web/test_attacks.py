@@ -98,7 +98,7 @@ async def test_a_client_that_reads_nothing_of_its_answer_is_let_go(
     """Its connection is free again, and the others were served meanwhile."""
     monkeypatch.setattr(server, "READ_WITHIN_S", 0.01)
     async with scripted_familiar(tmp_path, ()) as house, served_page(house.familiar) as page:
-        get = f"GET /chats/1 HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\n\n"
+        get = f"GET {page.at}/chats/1 HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\n\n"
         with await asyncio.to_thread(start_of, page.listens_at, "") as stuck:
             stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
@@ -145,8 +145,8 @@ async def test_a_body_that_never_comes_is_a_sentence(tmp_path: Path, monkeypatch
     monkeypatch.setattr(guard, "BODY_WITHIN_S", 0.01)
     async with scripted_familiar(tmp_path, ()) as house, served_page(house.familiar) as page:
         head = (
-            f"POST /chats/1/messages HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\nOrigin: {page.origin}\n"
-            "Accept: application/json\nContent-Length: 50\n\ntext="
+            f"POST {page.at}/chats/1/messages HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\n"
+            f"Origin: {page.origin}\nAccept: application/json\nContent-Length: 50\n\ntext="
         )
         with await asyncio.to_thread(start_of, page.listens_at, head) as connection:
             answer = await asyncio.to_thread(connection.recv, 65536)
@@ -157,7 +157,7 @@ async def test_a_body_that_never_comes_is_a_sentence(tmp_path: Path, monkeypatch
 def test_chunks_without_end_are_cut_off_with_a_sentence(page: PageProcess) -> None:
     """No length was told, so it is counted as it comes; nothing of it is taken."""
     head = (
-        f"POST /chats/1/greeting HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\nOrigin: {page.origin}\n"
+        f"POST {page.at}/chats/1/greeting HTTP/1.1\nHost: {page.host}\nCookie: {page.cookie}\nOrigin: {page.origin}\n"
         "Accept: application/json\nTransfer-Encoding: chunked\n\n"
     )
     chunk = f"100000\n{'x' * 0x100000}\n"

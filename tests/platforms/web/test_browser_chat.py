@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from familiar_connect.platforms import web
 from tests.fakes.browser import Visit, open_visit
 from tests.fakes.model_server import DONE, Answer, ModelServer, answer_after, event, head, raw_answer, stream_answer
 from tests.fakes.page import PageProcess, needs_page
@@ -18,10 +20,13 @@ if TYPE_CHECKING:
 
 pytestmark = needs_page
 
+STATIC = Path(web.__file__).parent / "static"
 HOSTILE = (
     "<script>alert(1)</script> [x](javascript:alert(1)) <img src=https://evil.example/x onerror=alert(1)> "
-    "![p](https://evil.example/p.png) <svg onload=alert(1)></svg> \u202egnp.exe " + "[" * 2000
+    "![p](https://evil.example/p.png) <svg onload=alert(1)></svg> \u202egnp.exe "
 )
+BRACKETS = " ".join(f"{'[' * 50} and {number}" for number in range(40))
+"""Nested two thousand deep, with words between: a row of one sign alone would be thrown away as no reply."""
 
 
 class Gate:
@@ -219,9 +224,9 @@ def test_two_tabs_see_the_same(visit: Visit, model: ModelServer) -> None:
 
 def test_hostile_words_do_nothing(visit: Visit, model: ModelServer) -> None:
     """From the person and from the model: no script, no picture, no request elsewhere, no wide page."""
-    answer_with(model, stream_answer(HOSTILE))
+    answer_with(model, stream_answer(HOSTILE + BRACKETS))
     page = visit.page
-    say(page, HOSTILE)
+    say(page, HOSTILE + "[" * 2000)
     wait_for_reply(page, "alert(1)")
 
     assert page.locator(".words script, .words img, .words svg, .words a[href^=javascript]").count() == 0
@@ -312,14 +317,11 @@ def test_a_restart_of_the_program_is_survived(browser: Browser, tmp_path: Path) 
             opened.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["", "/turns", "/why?q=tea", "/memory"])
-def test_axe_finds_no_serious_fault(
-    browser: Browser, running: PageProcess, model: ModelServer, scheme: str, path: str
-) -> None:
-    """Labels, focus, contrast, structure, by the rules that are published for it."""
+def test_axe_finds_no_serious_fault(browser: Browser, running: PageProcess, model: ModelServer, path: str) -> None:
+    """Labels, focus, contrast, structure, by the rules that are published for it, in light and dark."""
     answer_with(model, stream_answer("A *reply* with `code`."))
-    with open_visit(browser, running.address, color_scheme=scheme, reduced_motion="reduce") as visit:
+    with open_visit(browser, running.address, color_scheme="light", reduced_motion="reduce") as visit:
         page = visit.page
         if path:
             page.goto(running.origin + path)
@@ -330,18 +332,53 @@ def test_axe_finds_no_serious_fault(
             page.locator("#glass .block").first.wait_for()
             last_reply(page).focus()
 
-        assert serious_faults(page) == []
+        assert faults_in_light_and_dark(page) == []
 
 
-def serious_faults(page: Page) -> list[str]:
-    """What axe-core holds for serious or worse, with where."""
+END_FADING = """() => document.getAnimations().forEach(
+    fading => { if (fading.effect.getComputedTiming().endTime < Infinity) fading.finish(); }
+)"""
+"""Backgrounds fade from one colour to the other; halfway through, their contrast is nobody's."""
+
+
+def faults_in_light_and_dark(page: Page) -> list[str]:
+    """What axe-core finds on a light page, and what its rules for colours find when it turns dark.
+
+    The rest is the same in the dark: `test_the_dark_changes_colours_alone` sees to that.
+    """
+    found = serious_faults(page)
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(END_FADING)
+    found += [f"in the dark: {fault}" for fault in serious_faults(page, tag="cat.color")]
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+def test_the_dark_changes_colours_alone() -> None:
+    """One block of names, each a colour: nothing moves, appears or changes its size."""
+    styles = {file.name: file.read_text(encoding="utf-8") for file in STATIC.glob("*.css")}
+    scripts = [file.read_text(encoding="utf-8") for file in STATIC.glob("*.js")]
+    (dark,) = re.findall(
+        r"@media \(prefers-color-scheme: dark\) \{\s*:root \{(.*?)\}\s*\}", styles["tokens.css"], re.DOTALL
+    )
+    values = [value.strip() for _, _, value in (each.partition(":") for each in dark.split(";")) if value.strip()]
+
+    assert sum(text.count("prefers-color-scheme") for text in (*styles.values(), *scripts)) == 1
+    assert len(values) > 20
+    assert [value for value in values if not re.fullmatch(r"#[0-9a-f]{6}|rgb\([^)]*\)", value)] == []
+
+
+def serious_faults(page: Page, *, tag: str | None = None) -> list[str]:
+    """What axe-core holds for serious or worse, with where; by all of its rules, or those with *tag*."""
     from importlib.util import find_spec
 
     spec = find_spec("axe_playwright_python")
     assert spec is not None
     assert spec.origin is not None
-    page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    if not page.evaluate("'axe' in window"):  # half a megabyte to read
+        page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    only = {"runOnly": {"type": "tag", "values": [tag]}} if tag else {}
+    found = page.evaluate("options => axe.run(document, options)", {"resultTypes": ["violations"], **only})
     return [
         f"{fault['id']}: {[node['target'] for node in fault['nodes']]}"
         for fault in found["violations"]

@@ -56,7 +56,7 @@ def asked(running: PageProcess) -> PageProcess:
 @pytest.fixture
 def visit(browser: Browser, asked: PageProcess) -> Iterator[Visit]:
     with open_visit(browser, asked.address) as opened:
-        opened.page.goto(f"{asked.origin}/chats/1")
+        opened.page.goto(f"{asked.home}/chats/1")
         opened.page.locator("[data-ready]").wait_for()
         yield opened
     assert opened.faults == []

@@ -86,7 +86,7 @@ def foreign_parts(visit: Visit) -> int:
 def test_hostile_names_and_texts_are_text_on_every_page(visit: Visit, said: PageProcess) -> None:
     """Of a person, of files, of entries of lore and their keys; in the chat, the glass box and memory."""
     for path in (*PAGES, "/memory/file?path=topics%2Ftitle.md", "/memory/versions?path=topics%2Ftitle.md"):
-        visit.page.goto(said.origin + path)
+        visit.page.goto(said.home + path)
         visit.page.locator("main").wait_for()
 
         assert foreign_parts(visit) == 0, path
@@ -95,7 +95,7 @@ def test_hostile_names_and_texts_are_text_on_every_page(visit: Visit, said: Page
 def test_hostile_lore_is_text_in_the_glass_box(visit: Visit, said: PageProcess) -> None:
     """Shown whole where it was sent, and struck through where it was cut."""
     page = visit.page
-    page.goto(f"{said.origin}/chats/1")
+    page.goto(f"{said.home}/chats/1")
     page.locator("#glass .block").first.wait_for()
     for block in page.locator("#glass .block summary").all():
         block.click()
@@ -108,7 +108,7 @@ def test_hostile_lore_is_text_in_the_glass_box(visit: Visit, said: PageProcess) 
 def test_a_line_of_a_million_characters_is_shown(visit: Visit, said: PageProcess) -> None:
     """In memory; the window stays as wide as it is, and the page answers."""
     for path in ("/memory", "/memory/file?path=topics%2Flong.md", "/memory/edit?path=topics%2Flong.md"):
-        visit.page.goto(said.origin + path)
+        visit.page.goto(said.home + path)
         visit.page.locator("main").wait_for()
 
         assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
@@ -136,7 +136,7 @@ def another_site(folder: Path, page: str) -> Iterator[str]:
 def test_another_site_frames_nothing(browser: Browser, said: PageProcess, tmp_path: Path) -> None:
     """Though the browser is let in."""
     with (
-        another_site(tmp_path, f"<iframe src={said.origin}/chats/1></iframe>") as site,
+        another_site(tmp_path, f"<iframe src={said.home}/chats/1></iframe>") as site,
         open_visit(browser, said.address) as visit,
     ):
         visit.page.goto(site)
@@ -147,18 +147,18 @@ def test_another_site_frames_nothing(browser: Browser, said: PageProcess, tmp_pa
 
 def test_a_form_of_another_site_changes_nothing(browser: Browser, said: PageProcess, tmp_path: Path) -> None:
     """It is sent with the cookie and refused."""
-    form = f"<form method=post action={said.origin}/chats><input name=name value=Evil></form>"
+    form = f"<form method=post action={said.home}/chats><input name=name value=Evil></form>"
     with another_site(tmp_path, form) as site, open_visit(browser, said.address) as visit:
         page = visit.page
         page.goto(site)
         with page.expect_navigation():
             page.evaluate("document.forms[0].submit()")
         refused = page.locator("body").inner_text()
-        page.goto(f"{said.origin}/chats/1")
+        page.goto(f"{said.home}/chats/1")
         page.locator("[data-ready]").wait_for()
 
-        assert refused.startswith("Refused:")
-        assert page.get_by_role("link", name="Evil").count() == 0
+        assert "Refused: another site asked for it" in refused
+        assert page.get_by_role("link", name="Evil", exact=True).count() == 0
 
 
 def test_a_script_of_another_site_reads_nothing(browser: Browser, said: PageProcess, tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_script_of_another_site_reads_nothing(browser: Browser, said: PageProc
             try { return await (await fetch(address, {credentials: "include"})).text(); } catch { return "refused"; }
         }"""
 
-        assert visit.page.evaluate(read, f"{said.origin}/memory") == "refused"
-        assert visit.page.evaluate(read, f"{said.origin}/chats/1/events") == "refused"
+        assert visit.page.evaluate(read, f"{said.home}/memory") == "refused"
+        assert visit.page.evaluate(read, f"{said.home}/chats/1/events") == "refused"

@@ -69,7 +69,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Path:
 @pytest.fixture
 def visit(browser: Browser, running: PageProcess) -> Iterator[Visit]:
     with open_visit(browser, running.address) as opened:
-        opened.page.goto(f"{running.origin}/chats/1")
+        opened.page.goto(f"{running.home}/chats/1")
         opened.page.locator("[data-ready]").wait_for()
         yield opened
     assert opened.faults == []
@@ -79,8 +79,9 @@ def say(visit: Visit, text: str, reply: str) -> None:
     page = visit.page
     page.locator("#words").fill(text)
     page.locator("#words").press("Enter")
-    page.locator(".message.own[data-id]:not(.live) .words", has_text=reply).last.wait_for()
-    page.locator("#glass .panel[data-turn] .missed").wait_for()
+    said = page.locator(".message.own[data-id]:not(.live)", has_text=reply).last
+    turn = said.get_attribute("data-turn")
+    page.locator(f'#glass .panel[data-turn="{turn}"] .missed').wait_for()
 
 
 def test_world_info_names_book_entry_and_key_and_leads_to_the_entry(visit: Visit, model: ModelServer) -> None:
@@ -113,7 +114,7 @@ def test_an_entry_without_room_is_struck_through(visit: Visit, model: ModelServe
 
 
 def test_the_blocks_are_there_while_the_model_is_still_silent(visit: Visit, model: ModelServer) -> None:
-    """What it is shown can be read before its first word, and nothing that was opened closes again."""
+    """What it is shown can be read before its first word; what was opened stays open, also when the reply is there."""
     opened = asyncio.Event()
     model.script[:] = [answer_after(opened, stream_answer("At last."))]
     page = visit.page
@@ -132,3 +133,6 @@ def test_the_blocks_are_there_while_the_model_is_still_silent(visit: Visit, mode
     model._server.get_loop().call_soon_threadsafe(opened.set)
     page.locator(".message.own[data-id]:not(.live) .words", has_text="At last.").wait_for()
     page.locator("#glass .panel[data-turn] .missed").wait_for()
+
+    assert block.locator("details").get_attribute("open") is not None
+    assert "made of <b>silver</b>" in block.locator("pre").inner_text()

@@ -73,7 +73,7 @@ def test_a_memory_file_is_edited_its_version_seen_and_restored(
     """By mouse, from the list to the file and back."""
     page = visit.page
     before = (memory / "topics" / "garden.md").read_text()
-    page.goto(f"{running.origin}/memory")
+    page.goto(f"{running.home}/memory")
     page.get_by_role("link", name="garden.md").click()
     page.get_by_role("link", name="Edit").click()
     field = page.get_by_label("The text, in Markdown")
@@ -98,7 +98,7 @@ def test_what_changed_meanwhile_is_told_and_kept(visit: Visit, running: PageProc
     page = visit.page
     file = memory / "topics" / "meanwhile.md"
     file.write_text("# Meanwhile\n\nold\n")
-    page.goto(f"{running.origin}/memory/edit?path=topics/meanwhile.md")
+    page.goto(f"{running.home}/memory/edit?path=topics/meanwhile.md")
     page.get_by_label("The text, in Markdown").fill("# Meanwhile\n\nmine\n")
     file.write_text("# Meanwhile\n\ntheirs\n")
     page.get_by_role("button", name="Save").click()
@@ -114,7 +114,7 @@ def test_a_proposal_is_approved(visit: Visit, running: PageProcess, memory: Path
     page = visit.page
     page.locator(".pages .badge").wait_for()
     page.get_by_role("link", name="Review").first.click()
-    page.locator('a[href="/review/r3"]').click()
+    page.locator('a[href="/f/ember/review/r3"]').click()
     page.get_by_role("button", name="Approve").click()
     page.get_by_text("Approved: it stands in memory now.").wait_for()
 
@@ -124,7 +124,7 @@ def test_a_proposal_is_approved(visit: Visit, running: PageProcess, memory: Path
 def test_a_setting_is_found_and_changed(visit: Visit, running: PageProcess, home: Path) -> None:
     """By keyboard: g s, a word, the setting, its value."""
     page = visit.page
-    page.goto(f"{running.origin}/health")
+    page.goto(f"{running.home}/health")
     page.keyboard.press("g")
     page.keyboard.press("s")
     page.wait_for_url("**/settings")
@@ -132,10 +132,9 @@ def test_a_setting_is_found_and_changed(visit: Visit, running: PageProcess, home
     page.keyboard.press("Enter")
     page.get_by_role("link", name="review", exact=True).click()
     page.get_by_label("New value").select_option("true")
-    assert page.get_by_text("Counts from the next start of the program.").is_visible()
+    assert page.get_by_text("Counts at once").is_visible()
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("It counts from the next start").wait_for()
-    page.locator(".setting .mark", has_text="until then false").wait_for()
+    page.get_by_text("It counts from now on.").wait_for()
 
     assert "review = true" in (home / "familiars" / "ember" / "character.toml").read_text()
 
@@ -145,7 +144,7 @@ def test_a_rehearsal_is_played_to_its_end(visit: Visit, running: PageProcess) ->
     from tests.platforms.web.test_rehearsals import SCRIPT
 
     page = visit.page
-    page.goto(f"{running.origin}/rehearsals")
+    page.goto(f"{running.home}/rehearsals")
     page.get_by_label("The file, in JSON").fill(json.dumps(SCRIPT))
     page.get_by_role("button", name="Play it").click()
     page.get_by_text("3 steps, 1 expectation held, 1 failed.").wait_for()

@@ -59,7 +59,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
         yield running
 
 
-@pytest.mark.parametrize("at", ["", "/f/wren"])
+@pytest.mark.parametrize("at", ["/f/ember", "/f/wren"])
 def test_the_list_of_turns_goes_on_as_one_scrolls(browser: Browser, page: PageProcess, at: str) -> None:
     """Every turn once, the newest first, and each leads to its own page; nothing in it is more than text."""
     with open_visit(browser, page.address) as visit:
@@ -80,7 +80,7 @@ def test_without_scripts_earlier_turns_are_a_page_of_their_own(page: PageProcess
     piece = page.ask("GET", "/turns/rows?before=t0100").body
     none = page.ask("GET", "/turns/rows?before=nowhere").body
 
-    assert all('href="/turns/t0099"' in body and 'href="/turns?before=t0050"' in body for body in (whole, piece))
+    assert all('href="/f/ember/turns/t0099"' in body and '/turns?before=t0050"' in body for body in (whole, piece))
     assert "<nav" in whole
     assert "<nav" not in piece
     assert "href" not in none

@@ -246,7 +246,7 @@ def test_what_was_shown_and_not_used(visit: Visit) -> None:
     """Then the model is to blame, and the page says so."""
     answer = ask(visit, "forty feet deep", WELL)
 
-    assert answer == "It was told: it stood in the prompt, and the model did not use it."
+    assert answer == "The model had it: it was in the prompt, but the reply did not use it."
 
 
 def test_what_stands_in_a_file_and_is_not_indexed(strict_visit: Visit) -> None:

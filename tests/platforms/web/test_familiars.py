@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config.home import is_valid_familiar_id
+from familiar_connect.platforms.web.addresses import split_address
 from familiar_connect.platforms.web.familiar_pages import choose_id
-from familiar_connect.platforms.web.home_familiars import split_address
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
@@ -91,19 +91,46 @@ def test_the_menu_lists_every_familiar_and_each_has_its_own_chats(page: PageProc
     assert "Only for Wren" not in here
 
 
-def test_the_first_familiar_is_at_its_short_address_too(page: PageProcess) -> None:
-    """So that the menu has one form of link for all."""
-    answer = page.ask("GET", "/f/ember/memory?q=tea")
+def test_an_address_that_names_no_familiar_is_asked_about_and_never_obeyed(page: PageProcess) -> None:
+    """`/` leads to the one the program was started for; an old address might be anyone's."""
+    page.at, at = "", page.at
+    start = page.ask("GET", "/")
+    which = page.ask("GET", "/chats/1")
+    said = page.post("/chats/1/messages", text="For whom?")
+    page.at = at
+    heard = [page.ask("GET", f"/f/{name}/chats/1").body for name in ("ember", "wren")]
 
-    assert (answer.status, answer.headers["location"]) == (303, "/memory?q=tea")
+    assert (start.status, start.headers["location"]) == (303, "/f/ember/")
+    assert which.status == 300
+    assert 'href="/f/ember/chats/1"' in which.body
+    assert 'href="/f/wren/chats/1"' in which.body
+    assert said.status == 409
+    assert "does not say which familiar" in said.json()["problem"]
+    assert not any("For whom?" in each for each in heard)
+
+
+def test_what_is_meant_for_another_familiar_at_the_same_address_is_refused(page: PageProcess) -> None:
+    """A page says whose history it shows; one that was exchanged for another hears nothing of it."""
+    history = page.ask("GET", "/chats/1").headers["x-familiar-history"]
+    other = page.ask("GET", "/f/wren/chats/1").headers["x-familiar-history"]
+    post = {"origin": page.origin, "accept": "application/json", "content_type": "application/json"}
+    words = '{"text": "Only for you"}'
+    refused = page.ask("POST", "/chats/1/messages", words, **post, x_familiar_history=other)
+    heard = page.ask("POST", "/chats/1/messages", words, **post, x_familiar_history=history)
+
+    assert history != other
+    assert refused.status == 409
+    assert "Another familiar is at this address" in refused.json()["problem"]
+    assert heard.status == 202
+    assert page.ask("GET", "/chats/1").body.count("Only for you") == 1
 
 
 def test_a_familiar_that_is_none_is_a_sentence(page: PageProcess) -> None:
     """And nothing outside the home is ever looked up."""
     answers = [page.ask("GET", f"/f/{name}/") for name in ("nobody", "_default", "..%2f..", "a" * 70)]
 
-    assert [answer.status for answer in answers] == [400, 404, 404, 404]
-    assert "there is no such familiar" in answers[0].body
+    assert [answer.status for answer in answers] == [404, 404, 404, 404]
+    assert "there is no familiar nobody here" in answers[0].body
 
 
 def test_a_familiar_is_made_from_words_and_talked_with_at_once(page: PageProcess, model: ModelServer) -> None:
@@ -175,7 +202,7 @@ def test_any_name_gives_an_id_that_is_free(name: str, there: list[str]) -> None:
 
 
 @given(st.text(max_size=60))
-def test_an_address_is_of_one_familiar_or_of_the_first(path: str) -> None:
+def test_an_address_is_of_one_familiar_or_of_nobody(path: str) -> None:
     """What is left of it begins with a slash, so that no route is missed."""
     familiar_id, rest = split_address(f"/f/{path}")
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from familiar_connect.config import CharacterConfig
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Message
 from tests.fakes.model_server import stream_answer
-from tests.fakes.page import PageProcess, needs_page
+from tests.fakes.page import PageClient, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.scripted_familiar import scripted_familiar
 
 pytestmark = needs_page
+
+from tests.fakes.served_page import served_page  # noqa: E402 - needs the packages of the page
 
 HERON = "Sam keeps a heron called Ignatius. <script>alert(1)</script>"
 QUESTION = "Who stands by the pond?"
@@ -39,8 +48,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
             yield running
 
 
-def latest_turn(page: PageProcess) -> str:
-    found = re.search(r'href="/turns/([^"]+)"', page.ask("GET", "/turns").body)
+def latest_turn(page: PageClient) -> str:
+    found = re.search(r'href="/f/ember/turns/([^"]+)"', page.ask("GET", "/turns").body)
     assert found is not None
     return found[1]
 
@@ -96,7 +105,7 @@ def test_the_page_says_what_was_never_heard(page: PageProcess) -> None:
 
     assert "It was never told: nobody ever said “&lt;script&gt; zeppelin”, and no memory file holds it." in body
     assert "zeppelin" in body
-    assert body.count("<script") == 1
+    assert re.sub(r'<script type="module" src="/static/[\w.?=-]+"></script>', "", body).count("<script") == 0
 
 
 def test_the_page_follows_what_is_written(page: PageProcess) -> None:
@@ -132,3 +141,57 @@ def test_no_path_leads_out_of_memory(page: PageProcess, path: str) -> None:
 
     assert answer.status == 400
     assert "there is no such memory file" in answer.body
+
+
+async def test_earlier_lines_that_were_not_sent_are_counted_with_what_kept_them_out(tmp_path: Path) -> None:
+    """And the setting that decides it; where all of a chat was sent nothing is said."""
+    async with (
+        scripted_familiar(tmp_path, lambda _: "Aye.", settings=with_short_window) as house,
+        served_page(house.familiar) as page,
+    ):
+        panels = []
+        for number in range(3):
+            await asyncio.to_thread(page.say, f"Line {number}")
+            await house.familiar.reply_path.queue.wait_until_channel_idle(1)
+            await house.familiar.reply_path.recorder.wait_until_idle()
+            turn = await asyncio.to_thread(latest_turn, page)
+            panels.append((await asyncio.to_thread(page.ask, "GET", f"/turns/{turn}/panel")).body)
+        lines = house.familiar.history_store.recent(familiar_id="ember", channel_id=1, limit=20)
+        first = re.search(r'data-first-sent="(\d+)"', panels[2])
+
+    assert "earlier lines" not in panels[0]
+    assert "Nothing was cut: all of it fit." in panels[0]
+    assert first is not None
+    before = [turn for turn in lines if turn.id < int(first[1])]
+    assert f"{len(before)} earlier line" in panels[2]
+    assert "only the latest lines are shown word for word" in panels[2]
+    assert 'href="/f/ember/settings/edit?key=providers.history.window_size"' in panels[2]
+    assert "Nothing else was cut." in panels[2]
+
+
+def with_short_window(config: CharacterConfig) -> CharacterConfig:
+    return replace(config, history_window_size=2, history_grows=False)
+
+
+async def test_what_models_are_asked_beside_replies_is_shown_with_its_prompt(tmp_path: Path) -> None:
+    """And forgotten with anybody who is; a reply's own call is a turn and stands there."""
+    async with scripted_familiar(tmp_path, lambda _: "Aye.") as house, served_page(house.familiar) as page:
+        calls = house.familiar.pipelines.models
+        await asyncio.to_thread(page.say, "Hello")
+        await house.familiar.reply_path.queue.wait_until_channel_idle(1)
+        nothing = (await asyncio.to_thread(page.ask, "GET", "/calls")).body
+        house.familiar.llm_clients["history_summary"] = ScriptedModel(["The key was found."])
+        words = "Sum this up: <b>the key</b>"
+        await calls.model("history_summary").chat([Message(role="user", content=words)])
+        listed = (await asyncio.to_thread(page.ask, "GET", "/calls")).body
+        shown = (await asyncio.to_thread(page.ask, "GET", "/calls/1")).body
+        calls.side_calls.forget()
+        gone = await asyncio.to_thread(page.ask, "GET", "/calls/1")
+
+    assert "No model was asked for anything but replies yet" in nothing
+    assert "a summary" in listed
+    assert 'href="/f/ember/calls/1"' in listed
+    assert "Sum this up: &lt;b&gt;the key&lt;/b&gt;" in shown
+    assert "The key was found." in shown
+    assert "[llm.history_summary]" in shown
+    assert gone.status == 400

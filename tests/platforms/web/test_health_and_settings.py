@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from familiar_connect.memory.writing.journal import PENDING, QUARANTINE_NAME
 from tests.fakes.model_server import ModelServer, error_answer, stream_answer, whole_answer
 from tests.fakes.page import PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
-from tests.fakes.waiting import files_holding
+from tests.fakes.waiting import files_holding, wait_until
 from tests.fakes.web_form import send_form
 
 pytestmark = needs_page
@@ -39,10 +40,15 @@ def home(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> Path:
     root = make_home(home, server)
     (home / "secrets.env").write_text(f"OPENROUTER_API_KEY={KEY}\n")
     (home / "secrets.env").chmod(0o600)
+    plant_stuck_batch(root)
+    return home
+
+
+def plant_stuck_batch(root: Path) -> None:
+    """The first two turns of the familiar in *root*, as the memory writer puts aside what it gave up on."""
     stuck = FamiliarFolder(root).memory / PENDING / "stuck1"
     stuck.mkdir(parents=True)
     (stuck / QUARANTINE_NAME).write_text('{"turns": [1, 2], "reason": "the writer gave up", "created_at": ""}')
-    return home
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +73,7 @@ def test_health_tells_of_turns_writer_index_and_disk(page: PageProcess) -> None:
     assert "whole turn" in body
     assert '<th scope="row">model</th>' in body
     assert re.search(r"\d turns? (is|are) not written up yet", body)
-    assert 'href="/review/stuck1"' in body
+    assert 'href="/f/ember/review/stuck1"' in body
     assert "<dt>history</dt>" in body
     assert " GB</dd>" in body
     assert "None in these turns." in body
@@ -107,7 +113,7 @@ def test_a_setting_is_changed_with_its_comments_kept(page: PageProcess, home: Pa
 
     assert '<option value="false" selected>' in form
     assert saved.status == 303
-    assert "counts from the next start" in shown
+    assert "It counts from now on." in shown
     assert "key=memory_writer.review" in changed
     assert "key=memory_writer.idle_timeout" not in changed
     assert tomllib.loads(after)["memory_writer"]["review"] is True
@@ -117,14 +123,46 @@ def test_a_setting_is_changed_with_its_comments_kept(page: PageProcess, home: Pa
     assert "review" not in tomllib.loads(file.read_text()).get("memory_writer", {})
 
 
-def test_what_waits_for_the_next_start_is_told_beside_the_setting(page: PageProcess) -> None:
+def test_a_setting_of_the_prompt_counts_at_once(page: PageProcess, server: ModelServer) -> None:
+    """The next reply has it; the program, the address and the browser that was let in stay as they are."""
+    before = page.ask("GET", "/chats/1").headers
+    process = page.process.pid
+    form = page.ask("GET", "/settings/edit?key=budget_tokens").body
+    send_form(page, "/settings/edit", key="budget_tokens", value="5000", action="save")
+    wait_until(lambda: page.output.count("Traceback") == 0 and reads_budget(page, "5,000"), "the new budget counts")
+    after = page.ask("GET", "/chats/1").headers
+    send_form(page, "/settings/edit", key="budget_tokens", action="reset")
+
+    assert "Counts at once" in form
+    assert page.process.pid == process
+    assert [after[name] for name in ("x-familiar-run", "x-familiar-history")] == [
+        before[name] for name in ("x-familiar-run", "x-familiar-history")
+    ]
+
+
+def reads_budget(page: PageProcess, tokens: str) -> bool:
+    """Whether a reply made now has a prompt of so many tokens at most."""
+    try:
+        with page.events() as events:
+            page.say("And now?")
+            events.until("done")
+    except (OSError, HTTPException, AssertionError):  # it is loaded again right now
+        return False
+    turn = re.search(r'href="/f/ember/turns/([^"?]+)"', page.ask("GET", "/turns").body)
+    assert turn is not None
+    return f"of {tokens} tokens" in page.ask("GET", f"/turns/{turn[1]}/panel").body
+
+
+def test_beside_other_platforms_what_waits_for_the_next_start_is_told(home: Path) -> None:
     """With what counts until then; taken back, nothing waits."""
-    fresh = page.ask("GET", "/settings").body
-    send_form(page, "/settings/edit", key="memory_writer.review", value="true", action="save")
-    listed = page.ask("GET", "/settings").body
-    form = page.ask("GET", "/settings/edit?key=memory_writer.review").body
-    send_form(page, "/settings/edit", key="memory_writer.review", action="reset")
-    again = page.ask("GET", "/settings").body
+    with PageProcess(home, verb=("run", "--page", "--page-port")) as page:
+        page.enter()
+        fresh = page.ask("GET", "/settings").body
+        send_form(page, "/settings/edit", key="memory_writer.review", value="true", action="save")
+        listed = page.ask("GET", "/settings").body
+        form = page.ask("GET", "/settings/edit?key=memory_writer.review").body
+        send_form(page, "/settings/edit", key="memory_writer.review", action="reset")
+        again = page.ask("GET", "/settings").body
 
     assert "for the next start of the program" not in fresh + again
     assert "1 setting waits for the next start of the program" in listed
@@ -179,23 +217,69 @@ def test_servers_on_this_computer_are_found(page: PageProcess, server: ModelServ
 
     assert "tiny-one" in body
     assert "<script>alert" not in body
+    assert f"/connect/use?server={quote(server.base_url)}" in body
     assert f'value="{server.base_url}"' in chosen
     assert 'value="tiny-one"' in chosen
 
 
+def test_a_setting_of_the_model_counts_from_the_next_reply_on(page: PageProcess, server: ModelServer) -> None:
+    """Nothing waits for a start of the program; taken out of the file, it is as before."""
+    form = page.ask("GET", "/settings/edit?key=llm.main_prose.temperature").body
+    saved = send_form(page, "/settings/edit", key="llm.main_prose.temperature", value="0.25", action="save")
+    shown = page.ask("GET", saved.headers["location"]).body
+    with page.events() as events:
+        page.say("And now?")
+        events.until("done")
+    asked = server.requests[-1].payload["temperature"]
+    send_form(page, "/settings/edit", key="llm.main_prose.temperature", action="reset")
+    with page.events() as events:
+        page.say("And then?")
+        events.until("done")
+
+    assert "Counts from the next reply on." in form
+    assert "It counts from now on." in shown
+    assert asked == 0.25
+    assert server.requests[-1].payload["temperature"] != 0.25
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "says"),
+    [
+        ("/connect/use", "embedded:no-such-model", "There is no model"),
+        ("/connect/use", "embedded:../../etc/passwd", "There is no model"),
+        ("/connect/use?server=http%3A%2F%2F127.0.0.1%3A9%2Fv1", "tiny-one", "No server at"),
+        ("/connect/use?server=http%3A%2F%2Fevil.example%2Fv1", "tiny-one", "No server at"),
+    ],
+)
+def test_only_what_is_listed_can_be_chosen(page: PageProcess, home: Path, path: str, model: str, says: str) -> None:
+    """Nobody is asked at an address that no server of this computer has, and no other file is opened."""
+    before = settings_file(home).read_text()
+    answer = send_form(page, path, model=model)
+
+    assert answer.status == 400
+    assert says in answer.body
+    assert settings_file(home).read_text() == before
+
+
 def test_a_model_is_asked_for_a_word_then_written_with_its_key(page: PageProcess, home: Path) -> None:
-    """The key goes into secrets.env and nowhere else, never into a page."""
-    with model_endpoint(whole_answer("Hello <b>there</b>!")) as other:
+    """The key goes into secrets.env and nowhere else, never into a page. The next reply is the model's."""
+    with model_endpoint(whole_answer("Hello <b>there</b>!"), stream_answer("So it is.")) as other:
         answer = send_form(
             page, "/connect", url=other.base_url, model="big-one", key_name="NEW_KEY", key=NEW_KEY, **{"for": "one"}
         )
         sent = other.requests[0].headers["authorization"]
+        with page.events() as events:
+            page.say("Who answers?")
+            events.until("done")
+        answered = other.requests[-1]
     written = tomllib.loads(settings_file(home).read_text())["llm"]["default"]
     pages = "".join(page.ask("GET", path).body for path in ("/settings", "/connect", "/health"))
 
     assert answer.status == 200
     assert 'It answered: <q dir="auto">Hello &lt;b&gt;there&lt;/b&gt;!</q>' in answer.body
     assert sent == f"Bearer {NEW_KEY}"
+    assert (answered.payload["model"], answered.headers["authorization"]) == ("big-one", sent)
+    assert "<strong><bdi>big-one</bdi></strong>" in pages
     assert written == {"model": "big-one", "base_url": other.base_url, "api_key_env": "NEW_KEY"}
     assert files_holding(home, NEW_KEY) == ["secrets.env"]
     assert NEW_KEY not in answer.body + pages
@@ -235,7 +319,7 @@ def test_no_field_becomes_an_option_of_the_program(page: PageProcess, home: Path
     assert settings_file(home).read_text() == before
 
 
-@pytest.mark.parametrize("path", ["/health/check", "/settings/edit", "/connect"])
+@pytest.mark.parametrize("path", ["/health/check", "/settings/edit", "/connect", "/connect/use", "/connect/offer"])
 @pytest.mark.parametrize("headers", [{"origin": "http://evil.example"}, {"sec_fetch_site": "same-site"}, {}])
 def test_another_site_changes_no_setting(page: PageProcess, path: str, headers: dict[str, str]) -> None:
     """Its form is refused before it is read."""
@@ -249,7 +333,8 @@ def test_a_stranger_sees_no_setting(page: PageProcess) -> None:
     """Every page of it needs the cookie."""
     cookie, page.cookie = page.cookie, None
     try:
-        codes = {page.ask("GET", path).status for path in ("/health", "/settings", "/settings/edit", "/connect")}
+        paths = ("/health", "/settings", "/settings/edit", "/connect", "/connect/offer?chat=1")
+        codes = {page.ask("GET", path).status for path in paths}
     finally:
         page.cookie = cookie
 
@@ -264,3 +349,22 @@ def test_no_page_of_it_has_inline_script_or_style(page: PageProcess) -> None:
         assert answer.status == 200
         assert " style=" not in body
         assert body.count("<script") == body.count('<script type="module" src="/static/')
+
+
+def test_what_the_memory_writer_gave_up_on_is_tried_again_with_a_button(tmp_path: Path, server: ModelServer) -> None:
+    """The page says what came of it; there is nothing to try in what is not there."""
+    plant_stuck_batch(make_home(tmp_path, server))
+    with PageProcess(tmp_path) as page:
+        page.enter()
+        with page.events() as events:
+            page.say("Hello?")
+            events.until("done")
+        shown = page.ask("GET", "/review/stuck1").body
+        tried = send_form(page, "/review/stuck1/retry")
+        told = page.ask("GET", tried.headers.get("location", "/")).body
+        none = send_form(page, "/review/nothing/retry")
+
+    assert "Try again</button>" in shown
+    assert tried.status == 303, tried.body
+    assert "Tried again: it is written into memory, or waits for your word." in told
+    assert none.status == 400

@@ -13,7 +13,7 @@ import pytest
 from familiar_connect.errors import HomeError
 from familiar_connect.platforms.web import live
 from familiar_connect.platforms.web.live import MAX_WAITING, ChatEvents, OpenPage
-from familiar_connect.platforms.web.shared_drawing import SharedDrawing
+from familiar_connect.platforms.web.shared_fragments import SharedFragments
 from familiar_connect.support.clock import ManualClock, SystemClock
 from tests.fakes.waiting import until
 
@@ -163,7 +163,7 @@ async def test_many_pages_are_written_to_a_few_at_a_time(monkeypatch: pytest.Mon
 async def test_a_piece_that_twenty_pages_ask_for_is_drawn_once() -> None:
     """Those who ask together wait for one drawing; later it is drawn anew."""
     clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
-    shared, drawn = SharedDrawing(clock, keep_s=2.0), 0
+    shared, drawn = SharedFragments(clock, keep_s=2.0), 0
 
     async def draw() -> bytes:
         nonlocal drawn
@@ -181,7 +181,7 @@ async def test_a_piece_that_twenty_pages_ask_for_is_drawn_once() -> None:
 
 async def test_a_drawing_that_fails_is_tried_again_by_the_next() -> None:
     """Nobody is told an old error."""
-    shared = SharedDrawing(SystemClock(), keep_s=100.0)
+    shared = SharedFragments(SystemClock(), keep_s=100.0)
 
     async def fail() -> bytes:
         raise HomeError("not yet")

@@ -208,7 +208,7 @@ def test_people_stand_with_their_names_and_who_may_hear_what(page: PageProcess) 
     assert "<bdi>Countess</bdi>" in body
     assert "people%2Fdiscord-101.md" in body
     assert "may be heard by" in body
-    assert "Nobody is called so" in page.ask("GET", "/memory/people?q=zeppelin").body
+    assert "No one by that name" in page.ask("GET", "/memory/people?q=zeppelin").body
 
 
 def test_links_are_drawn_and_listed_both_ways(page: PageProcess) -> None:
@@ -248,11 +248,11 @@ def test_a_proposal_is_approved_file_by_file(page: PageProcess, home: Path) -> N
     first = send_form(page, "/review/r1/approve", file="topics/new1.md")
     left = page.ask("GET", "/review/r1").body
 
-    assert 'href="/review/r1"' in listed
+    assert 'href="/f/ember/review/r1"' in listed
     assert "Proposal 1 &lt;script&gt;" in shown
     assert "<script>alert" not in shown
     assert not before
-    assert first.headers["location"] == "/review/r1?done=approved"
+    assert first.headers["location"] == "/f/ember/review/r1?done=approved"
     assert memory_file(home, "topics/new1.md").read_text() == "# New 1\n\nTea.\n"
     assert "topics/new1.md" not in left
     assert "topics/house.md" in left
@@ -274,9 +274,9 @@ def test_a_proposal_is_changed_before_it_is_approved(page: PageProcess, home: Pa
     nothing = send_form(page, "/review/r3/edit", file="topics/new3.md", text=" ")
     done = send_form(page, "/review/r3/approve")
 
-    assert edited.headers["location"] == "/review/r3?done=edited"
+    assert edited.headers["location"] == "/f/ember/review/r3?done=edited"
     assert nothing.status == 400
-    assert done.headers["location"] == "/review?done=approved"
+    assert done.headers["location"] == "/f/ember/review?done=approved"
     assert memory_file(home, "topics/new3.md").read_text() == "# New 3\n\nCoffee.\n"
 
 
@@ -284,7 +284,7 @@ def test_a_proposal_is_let_go_with_a_reason(page: PageProcess, home: Path) -> No
     """It waits no more, and memory is as it was."""
     answer = send_form(page, "/review/r2/reject", reason="not true")
 
-    assert answer.headers["location"] == "/review?done=rejected"
+    assert answer.headers["location"] == "/f/ember/review?done=rejected"
     assert "/review/r2" not in page.ask("GET", "/review").body
     assert not memory_file(home, "topics/new2.md").exists()
     assert files_holding(home, '"reason": "not true"') or files_holding(home, '"reason":"not true"')
@@ -399,3 +399,24 @@ def test_a_form_with_too_many_fields_is_a_sentence(page: PageProcess) -> None:
     assert "is no name of a memory file" in many.body
     assert half.status == 200
     assert " half" in half.body
+
+
+def test_everything_kept_of_a_person_is_given_and_then_erased(page: PageProcess) -> None:
+    """As `familiar memory export` and `forget` do, while the familiar lives on; only where their name is typed."""
+    key = ADA.canonical_key
+    given = page.ask("GET", f"/memory/people/export?key={quote(key)}", encoding="latin-1")
+    asked = page.ask("GET", f"/memory/people/forget?key={quote(key)}").body
+    wrong = send_form(page, "/memory/people/forget", key=key, name="Bo")
+    before = page.ask("GET", "/memory/people").body
+    erased = send_form(page, "/memory/people/forget", key=key, name="Ada")
+    after = page.ask("GET", "/memory/people").body
+
+    assert given.headers["content-type"] == "application/zip"
+    assert given.body.startswith("PK")
+    assert "1 line<" in asked
+    assert "people/discord-101.md" in asked
+    assert wrong.status == 400
+    assert "That is not the name. Nothing was erased." in wrong.body
+    assert key in before
+    assert "Ada is forgotten. Erased: 1 messages" in erased.body
+    assert key not in after

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.bootstrap.card_files.write_png import plain_picture, png_card
+from familiar_connect.bootstrap.card_files.png import plain_picture, png_card
 from familiar_connect.bootstrap.starter import make_starter
 from tests.fakes.cards import V3, charx, picture
 from tests.fakes.model_server import stream_answer
@@ -47,7 +47,7 @@ def fetch(page: PageProcess, path: str) -> tuple[int, dict[str, str], bytes]:
     """The bytes that are served at *path*."""
     connection = http.client.HTTPConnection(page.listens_at, timeout=60)
     try:
-        connection.request("GET", path, headers={"Cookie": page.cookie or "", "Host": page.host})
+        connection.request("GET", page.full(path), headers={"Cookie": page.cookie or "", "Host": page.host})
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     finally:
@@ -67,7 +67,7 @@ def test_the_card_s_picture_is_the_familiar_s(page: PageProcess) -> None:
     chat = page.ask("GET", "/f/mira/chats/1").body
     status, headers, content = fetch(page, "/pictures/mira?v=1")
 
-    assert '<img src="/pictures/mira?v=' in menu
+    assert '<img src="/f/ember/pictures/mira?v=' in menu
     assert "A lighthouse keeper." in menu
     assert chat.count('<img src="/f/mira/pictures/mira?v=') >= 3  # menu, header, first words
     assert (status, headers["content-type"]) == (200, "image/png")

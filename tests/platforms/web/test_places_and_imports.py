@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.platforms.web.import_pages import guess_kind, safe_name
 from familiar_connect.platforms.web.multipart import parse_multipart
+from familiar_connect.platforms.web.own_program import OwnProgram
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
@@ -72,7 +74,7 @@ def test_a_channel_of_discord_can_be_read_and_not_written_to(page: PageProcess) 
     place = page.ask("GET", f"/places/{LOUNGE}").body
     said = page.post(f"/chats/{LOUNGE}/messages", text="Hello there")
 
-    assert f'href="/places/{LOUNGE}"' in side
+    assert f'href="/f/ember/places/{LOUNGE}"' in side
     assert "Discord · Ada &lt;b&gt;" in side
     assert "Is anybody here?" in place
     assert "composer" not in place
@@ -108,6 +110,15 @@ def test_a_lorebook_is_brought_in_with_its_report(page: PageProcess) -> None:
     assert answer.status == 200, answer.body
     assert "Lorebook: <bdi>Lamps.json</bdi>" in answer.body
     assert "lore%2F" in page.ask("GET", "/memory").body
+
+
+async def test_a_report_names_files_from_within_the_home() -> None:
+    """Where that lies on the disk is nothing for a page."""
+    home = str(Path("/x/home"))
+    code = f"print({str(Path(home, 'familiars', 'a.md'))!r})"
+    program = OwnProgram((sys.executable, "-c", code, "--home", home))
+
+    assert await program.read_text("import") == str(Path("familiars", "a.md"))
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(page: PageProcess) -> None:

@@ -98,10 +98,10 @@ def test_an_empty_visit_teaches_with_an_example_that_plays(page: PageProcess) ->
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("not json", "this is no JSON"),
+        ("not json", "this is not valid JSON"),
         ("[1]", "it is an object with steps"),
-        ("[" * 100_000, "this is no JSON"),
-        ("", "this is no JSON"),
+        ("[" * 100_000, "this is not valid JSON"),
+        ("", "this is not valid JSON"),
     ],
 )
 def test_what_is_no_rehearsal_is_a_sentence(page: PageProcess, text: str, says: str) -> None:

@@ -309,7 +309,7 @@ def test_the_password_opens_the_page_and_a_wrong_one_does_not(tmp_path: Path) ->
         foreign = page.ask("GET", "/login", host="evil.example")
         named = page.ask("GET", "/login", host="den.example")
         page.cookie = right.headers["set-cookie"].split(";")[0]
-        inside = page.ask("GET", "/chats/1")
+        inside = page.ask("GET", "/f/ember/chats/1")
 
     assert (shown.status, wrong.status, right.status, inside.status) == (200, 403, 303, 200)
     assert "set-cookie" not in wrong.headers
@@ -325,10 +325,10 @@ def test_a_restart_keeps_browsers_in_and_a_new_password_turns_them_away(tmp_path
     port = int(first.host.rpartition(":")[2])
     with PageProcess(tmp_path, port=port) as again:
         again.cookie = first.cookie
-        kept = again.ask("GET", "/chats/1", host=first.host).status
+        kept = again.ask("GET", "/f/ember/chats/1", host=first.host).status
     with PageProcess(tmp_path, port=port, env={"WEB_PASSWORD": PASSWORD}) as changed:
         changed.cookie = first.cookie
-        turned_away = changed.ask("GET", "/chats/1", host=first.host).status
+        turned_away = changed.ask("GET", "/f/ember/chats/1", host=first.host).status
 
     assert (kept, turned_away) == (200, 401)
     assert (tmp_path / "cache" / "page-key").stat().st_mode & 0o077 == 0

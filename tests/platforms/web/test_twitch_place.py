@@ -97,7 +97,7 @@ async def test_a_long_text_is_posted_in_lines_that_twitch_takes_and_stored_once(
 async def test_what_twitch_refuses_is_a_sentence_and_is_not_remembered(tmp_path: Path) -> None:
     """As if nothing was said."""
     async with live_chat(tmp_path) as (stage, page):
-        stage.server.drop_reason = "The sender is banned"
+        stage.server.twitch.room.banned.add("900")
         answer = await post(page, "say", text="Let me in.")
         own = [turn.content for turn in stage.history() if turn.role == "assistant"]
 

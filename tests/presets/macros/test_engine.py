@@ -210,10 +210,15 @@ def test_text_without_macros_is_handed_back() -> None:
     assert substitute(text, context()) is text
 
 
-@pytest.mark.parametrize("name", sorted(MACROS))
-def test_every_macro_bears_any_number_of_arguments(name: str) -> None:
+def test_every_macro_bears_any_number_of_arguments() -> None:
     """Known macros never raise and never come out unknown, however they are called."""
-    for count in range(5):
-        found = expand("{{" + "::".join([name, *["x"] * count]) + "}}", context())
+    calls = ["{{" + "::".join([name, *["x"] * count]) + "}}" for name in sorted(MACROS) for count in range(5)]
+    assert len(calls) > 600
 
-        assert not found.unknown
+    raised, unknown = [], []
+    for call in calls:
+        try:
+            unknown += [call] if expand(call, context()).unknown else []
+        except Exception as error:
+            raised.append((call, repr(error)))
+    assert (raised, unknown) == ([], [])

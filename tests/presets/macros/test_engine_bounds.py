@@ -10,8 +10,7 @@ from familiar_connect.presets.macros import evaluation
 from familiar_connect.presets.macros.engine import expand, substitute
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT
 from familiar_connect.presets.macros.parse import MAX_ARGS, MAX_OPENINGS
-from familiar_connect.presets.macros.pick import SeededRandom, pick_index
-from familiar_connect.presets.macros.random_choice import roll_choices
+from familiar_connect.presets.macros.random_choice import SeededRandom, pick_index, roll_choices
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.macros.variables import format_number
 

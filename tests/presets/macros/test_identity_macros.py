@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from familiar_connect.presets.macros.conditions import fill_tool_names
 from familiar_connect.presets.macros.engine import substitute
+from familiar_connect.presets.macros.evaluation import fill_tool_names
 from familiar_connect.presets.macros.identity_macros import fill_identity, unbrace_unknown
 from familiar_connect.presets.macros.types import MacroContext
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from familiar_connect.presets.macros.builtins import MACROS
-from familiar_connect.presets.macros.conditions import fill_tool_names
 from familiar_connect.presets.macros.engine import MAX_DEPTH, expand, substitute
-from familiar_connect.presets.macros.evaluation import MAX_OUTPUT
+from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, fill_tool_names
 from familiar_connect.presets.macros.identity_macros import fill_identity, unbrace_unknown
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import ChatLine
+from tests.fakes.properties import at_least
 
 MILLION = 1_000_000
 PIECES = [
@@ -31,7 +31,7 @@ def context() -> MacroContext:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 @given(WRITTEN, st.booleans())
 def test_nothing_raises_and_nothing_outgrows_its_limit(text: str, defer: bool) -> None:
     """Any mixture of what macros are made of."""
@@ -43,7 +43,7 @@ def test_nothing_raises_and_nothing_outgrows_its_limit(text: str, defer: bool) -
     assert sum(len(value) for value in ctx.variables.local.values()) <= MAX_OUTPUT
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=at_least(100), deadline=None)
 @given(WRITTEN)
 def test_the_same_text_comes_to_the_same(text: str) -> None:
     """Nothing depends on what ran before."""

@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.presets.macros.engine import expand, substitute
-from familiar_connect.presets.macros.pick import SeededRandom, pick_index, string_hash
-from familiar_connect.presets.macros.random_choice import has_choice, roll_choices
+from familiar_connect.presets.macros.random_choice import (
+    SeededRandom,
+    has_choice,
+    pick_index,
+    roll_choices,
+    string_hash,
+)
 from familiar_connect.presets.macros.types import MacroContext
 
 

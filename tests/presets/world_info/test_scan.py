@@ -15,7 +15,7 @@ from familiar_connect.presets.world_info import scan as scan_module
 from familiar_connect.presets.world_info.place_entries import pool_of
 from familiar_connect.presets.world_info.read_entries import read_entry, split_decorators
 from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
-from familiar_connect.presets.world_info.search_effort import SearchEffort
+from familiar_connect.presets.world_info.scan_text import SearchEffort
 from familiar_connect.presets.world_info.types import (
     BookKind,
     BookOrder,

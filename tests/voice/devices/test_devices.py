@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from familiar_connect.voice.audio import loudness
-from familiar_connect.voice.devices.block_resampler import BlockResampler
-from familiar_connect.voice.devices.device_watch import RETRY_S, SILENT_S, DeviceWatch
 from familiar_connect.voice.devices.echo_guard import TAIL_S, EchoGuard
 from familiar_connect.voice.devices.loudspeakers import Loudspeakers
-from familiar_connect.voice.devices.microphone import Microphone
-from familiar_connect.voice.devices.sound_card import BLOCK_MS, SoundCard
+from familiar_connect.voice.devices.microphone import BlockResampler, Microphone
+from familiar_connect.voice.devices.sound_card import BLOCK_MS, RETRY_S, SILENT_S, DeviceWatch, SoundCard
 from tests.fakes.manual_sound import ManualSound
 from tests.fakes.waiting import until
 

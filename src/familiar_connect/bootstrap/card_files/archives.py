@@ -12,8 +12,7 @@ import zipfile
 import zlib
 from typing import Any, Literal
 
-from familiar_connect.bootstrap.card_files.decode_json import payload_object
-from familiar_connect.bootstrap.card_files.limits import MAX_MEMBERS, MAX_TEXT_BYTES, megabytes
+from familiar_connect.bootstrap.card_files.decode_json import MAX_MEMBERS, MAX_TEXT_BYTES, megabytes, payload_object
 from familiar_connect.errors import CharacterCardError
 
 FIRST_MEMBER = b"PK\x03\x04"

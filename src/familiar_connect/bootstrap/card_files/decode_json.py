@@ -2,6 +2,8 @@
 
 Every failure is a `CharacterCardError`. What comes out is at most `MAX_DEPTH` deep and holds no NaN,
 no infinity and no lone surrogate.
+
+Limits on reading card files, far above any real card.
 """
 
 from __future__ import annotations
@@ -12,9 +14,26 @@ import json
 import math
 from typing import Any
 
-from familiar_connect.bootstrap.card_files.limits import MAX_DEPTH, MAX_TEXT_BYTES, MAX_WRAPPINGS, megabytes
 from familiar_connect.errors import CharacterCardError
 from familiar_connect.support.text import without_surrogates
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+"""Of a card's text once decoded, and of one file unpacked from an archive."""
+MAX_YAML_BYTES = 1024 * 1024
+"""YAML is slow to read and its cards are small."""
+MAX_MEMBERS = 2_000
+"""Files in one archive."""
+MAX_DEPTH = 200
+"""Objects within objects."""
+MAX_WRAPPINGS = 4
+"""Base64 or strings around the JSON, one in another."""
+
+
+def megabytes(size: int) -> str:
+    """*size* in megabytes, for a sentence."""
+    return f"{size / (1024 * 1024):.0f} MB"
+
 
 ENCRYPTED = "rcc||"
 """How an encrypted RisuAI hub card begins."""

@@ -8,11 +8,18 @@ from typing import Literal
 
 from familiar_connect.bootstrap.card_files import archives, png, webp
 from familiar_connect.bootstrap.card_files.card_fields import has_text_field
-from familiar_connect.bootstrap.card_files.decode_json import decode_text, payload_object, strip_margin
-from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, MAX_TEXT_BYTES, MAX_YAML_BYTES, megabytes
+from familiar_connect.bootstrap.card_files.decode_json import (
+    MAX_FILE_BYTES,
+    MAX_TEXT_BYTES,
+    MAX_YAML_BYTES,
+    decode_text,
+    megabytes,
+    payload_object,
+    strip_margin,
+)
 from familiar_connect.bootstrap.card_files.text_cards import read_labelled, read_yaml
 from familiar_connect.errors import CharacterCardError
-from familiar_connect.support.png_chunks import SIGNATURE
+from familiar_connect.support.pictures import SIGNATURE
 
 CardKind = Literal["png", "webp", "charx", "byaf", "json", "yaml", "text"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from familiar_connect.bootstrap.chat_files.file_message import FileMessage
 from familiar_connect.errors import ChatImportError
 from familiar_connect.identity import Author
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 PLATFORM = "import"
 """Of people and characters who are known from a file alone."""

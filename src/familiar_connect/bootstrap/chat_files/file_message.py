@@ -11,10 +11,7 @@ from typing import Any, Literal
 
 Speaker = Literal["user", "character", ""]
 """Who says a message, as far as the file tells; empty: only the name does."""
-ChatFileForm = Literal["sillytavern", "text", "json", "extension"]
 
-MAX_TEXT_CHARS = 1_000_000
-"""Of one message, and of one version of it."""
 MAX_NAME_CHARS = 200
 SPEAKER_CHARS, SAID_CHARS = 8, 16
 """Of a fingerprint: what tells the speaker, and what tells the rest."""

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
+from familiar_connect.chat.files.file_lines import parse_send_date
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, MAX_BYTES, MOST_ANSWERED, PLATFORM, Transcript
 from familiar_connect.chat.types import InboundMessage, LineFacts
@@ -62,7 +62,9 @@ def _row(line: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ConfigError(f"{where}: is no JSON object, so this is no SillyTavern chat; choose a .jsonl of its chats")
+        raise ConfigError(
+            f"{where}: is not a JSON object, so this is no SillyTavern chat; choose a .jsonl of its chats"
+        )
     return found
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from familiar_connect.bootstrap.chat_files.file_message import MAX_NAME_CHARS, MAX_TEXT_CHARS, FileMessage
-from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
+from familiar_connect.bootstrap.chat_files.file_message import MAX_NAME_CHARS, FileMessage
+from familiar_connect.chat.files.file_lines import parse_send_date
 from familiar_connect.errors import ChatImportError
+from familiar_connect.extensions.imported import MAX_TEXT_CHARS
 from familiar_connect.history.versions import MAX_VERSIONS
 from familiar_connect.support.text import one_line, without_surrogates
 
@@ -37,7 +38,7 @@ def message_of_row(row: Mapping[str, Any], line: int, where: str, zone: tzinfo) 
     """The message in *row*; a `ChatImportError` that begins with *where* when it is none."""
     text = row.get("mes")
     if not isinstance(text, str):
-        raise ChatImportError(f"{where}: is no message: `mes` must be a text; mend that line or take it out")
+        raise ChatImportError(f"{where}: is no message: `mes` must be a text; fix that line or take it out")
     versions, chosen = _versions(row, where)
     if versions:
         versions = (*versions[:chosen], _bounded(text, where), *versions[chosen + 1 :])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from familiar_connect.memory.lorebooks.world_info import DEFAULTS, with_entry_defaults
+from familiar_connect.memory.lorebooks.book_shelf import DEFAULTS, with_entry_defaults
 
 Entry = dict[str, object]
 
@@ -202,7 +202,9 @@ def to_world_info(format: LorebookFormat, raw: Entry, index: int) -> Entry:
     if format is CHARACTER_BOOK:
         extensions = raw.get("extensions") or {}
         kept, left = (
-            (_unplaced(extensions), left) if isinstance(extensions, dict) else ({}, {**left, "extensions": extensions})
+            (_drop_place(extensions), left)
+            if isinstance(extensions, dict)
+            else ({}, {**left, "extensions": extensions})
         )
     if left:
         kept[format.name] = left
@@ -211,6 +213,38 @@ def to_world_info(format: LorebookFormat, raw: Entry, index: int) -> Entry:
     return entry
 
 
-def _unplaced(extensions: Entry) -> Entry:
+_BOOK_FIELDS = {
+    "key": "keys",
+    "keysecondary": "secondary_keys",
+    "comment": "comment",
+    "content": "content",
+    "constant": "constant",
+    "selective": "selective",
+    "order": "insertion_order",
+    "uid": "id",
+}
+"""World-info field → its name in a character book's entry."""
+
+
+def with_world_info(raw: Entry, changes: Entry) -> Entry:
+    """An entry of a character book with what became of it as a world-info entry."""
+    made, found = dict(raw), raw.get("extensions")
+    extensions: Entry = dict(found) if isinstance(found, dict) else {}
+    for name, value in changes.items():
+        if name in _BOOK_FIELDS:
+            made[_BOOK_FIELDS[name]] = value
+        elif name == "disable":
+            made["enabled"] = not value
+        elif name == "position":
+            made["position"] = "before_char" if value == 0 else "after_char"
+            extensions["position"] = value
+        elif name in _BOOK_EXTENSIONS:
+            extensions[_BOOK_EXTENSIONS[name]] = value
+        elif name == "displayIndex":
+            extensions["display_index"] = value
+    return {**made, "extensions": extensions} if extensions or "extensions" in raw else made
+
+
+def _drop_place(extensions: Entry) -> Entry:
     placed = {*_BOOK_EXTENSIONS.values(), "position", "display_index"}
     return {name: value for name, value in extensions.items() if name not in placed}

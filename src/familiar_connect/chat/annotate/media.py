@@ -1,13 +1,16 @@
-"""Pictures, films, voice messages, files and stickers of a message: what there is to see, and lines for the rest."""
+"""Pictures, films, voice messages, files and stickers of a message: what there is to see, and lines for the rest.
+
+How a file stands in the dialogue: a line that it was sent, and what it says as material, where it was read.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from familiar_connect.chat.annotate.context import AnnotationContext
-from familiar_connect.chat.annotate.mentions import emoji_uses
+from familiar_connect.chat.annotate.context import AnnotationContext, emoji_uses
 from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
@@ -16,7 +19,46 @@ from familiar_connect.chat.message_parts import (
     Sticker,
     VideoAttachment,
 )
-from familiar_connect.support.system_notes import note, quote_inline, speaker_name
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.support.system_notes import MATERIAL, note, quote_inline, speaker_name, without_fake_notes
+
+MOST_SHOWN = 3
+"""Files whose text stands in one prompt: the newest."""
+_BACKTICKS = re.compile("`{3,}")
+
+
+def only_newest_texts(messages: Sequence[InboundMessage]) -> list[InboundMessage]:
+    """*messages* in which the newest files alone have their text; of those before, that there were some is told."""
+    left, shown = MOST_SHOWN, []
+    for message in reversed(messages):
+        if any(each.text is not None and each.text.text for each in message.attachments):
+            kept = []
+            for each in message.attachments:
+                has_text = each.text is not None and bool(each.text.text)
+                kept.append(replace(each, text=None) if has_text and left <= 0 else each)
+                left -= has_text
+            message = replace(message, attachments=tuple(kept))
+        shown.append(message)
+    return shown[::-1]
+
+
+def file_lines(author: str, attachment: Attachment, handle: str) -> list[str]:
+    """What a file that was read says, between two lines of ours, in a fence that nothing in it closes."""
+    name = speaker_name(attachment.filename, "a file").replace("`", "'")
+    read = attachment.text
+    if read is None:
+        return [note(f"{author} sent the file {name}{handle}")]
+    if read.refused:
+        return [note(f"{author} sent the file {name}{handle}, which was not read: {read.refused}")]
+    head = note(f"{author} sent the file {name}{handle}; its text follows")
+    fence = "`" * max(3, max(map(len, _BACKTICKS.findall(read.text)), default=0) + 1)
+    whole = "" if not read.of_lines else f" of {read.of_lines:,}"
+    end = (
+        f"the file {name} is cut here, after {read.lines:,}{whole} lines" if read.is_cut else f"end of the file {name}"
+    )
+    begin = f"{fence}{name} ({MATERIAL})"  # said here too: a small model is shown no notes
+    return [head, begin, *without_fake_notes(read.text).split("\n"), fence, note(end)]
+
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 VIDEO_TYPES = frozenset({"video/mp4", "video/webm", "video/quicktime", "video/mpeg"})
@@ -103,7 +145,7 @@ def media_of(holding: MessageContent, reading: AnnotationContext, *, source: str
     """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
     media = NO_MEDIA
     for attachment in holding.attachments[:MOST_ATTACHMENTS] if holding.attachments else ():
-        media += _shown(attachment)
+        media += _show(attachment)
     for sticker in holding.stickers[:MOST_STICKERS] if holding.stickers else ():
         if sticker.url:
             media += Media(
@@ -135,7 +177,7 @@ def with_media_ids(media: Media, reading: AnnotationContext, *, source: str, ori
     )
 
 
-def _shown(attachment: Attachment) -> Media:
+def _show(attachment: Attachment) -> Media:
     mime = mime_of(attachment)
     url, proxy, name = attachment.url, attachment.proxy_url, attachment.filename
     if mime in IMAGE_TYPES:
@@ -161,9 +203,8 @@ def attachment_notes(message_id: str, author: str, holding: MessageContent, read
         if attachment.is_voice or mime.startswith("audio/"):
             lines += _voice(author, attachment, reading)
         elif mime not in IMAGE_TYPES and mime not in VIDEO_TYPES:
-            name = speaker_name(attachment.filename, "a file")
             handle = "" if reading.is_voice else f" ({reading.ids.register(message_id, 'media')})"
-            lines.append(note(f"{author} sent the file {name}{handle}"))
+            lines += file_lines(author, attachment, handle)
     if (more := len(holding.attachments) - MOST_ATTACHMENTS) > 0:
         lines.append(note(f"{author} sent {more} more files"))
     lines += [

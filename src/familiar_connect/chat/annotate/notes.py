@@ -1,8 +1,12 @@
-"""The System lines around what a message says: notices, previews, answers, forwards, reactions, reminders."""
+"""The System lines around what a message says: notices, previews, answers, forwards, reactions, reminders.
+
+Polls: how votes and results change one, and the line it stands as in the dialogue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from familiar_connect.chat.annotate.context import AnnotationContext
@@ -11,12 +15,16 @@ from familiar_connect.chat.message_parts import (
     Embed,
     ForwardedMessage,
     ImageAttachment,
+    Poll,
+    PollAnswer,
     Reaction,
     ReferencedMessage,
     WebhookIdentity,
 )
 from familiar_connect.chat.types import Reminder, SimplifiedMessage
+from familiar_connect.identity import Author
 from familiar_connect.support.system_notes import note, quote_inline, speaker_name, without_fake_notes
+from familiar_connect.support.text import truncate_chars
 
 SYSTEM = "System"
 SYSTEM_EMBED_ID = "system-embed"
@@ -65,7 +73,7 @@ def preview_media(embeds: Sequence[Embed], reading: AnnotationContext, *, source
 
 
 def _embed_text(embed: Embed, reading: AnnotationContext, limit: int) -> str:
-    pieces = [embed.author, embed.title, _cut(embed.description, limit)]
+    pieces = [embed.site, embed.author, embed.title, _cut(embed.description, limit)]
     for field in embed.fields[:MOST_FIELDS]:
         pieces.append(": ".join(filter(None, (_cut(field.name, FIELD_CHARS), _cut(field.value, FIELD_CHARS)))))
     return " - ".join(
@@ -210,3 +218,74 @@ def _reminder_text(reminder: Reminder, reading: AnnotationContext) -> str:
     if reminder.is_bridge_user:
         return f"remind {name} now, who is on another platform and cannot be mentioned: {purpose}"
     return f"remind {name} now, mentioning them as @{name}: {purpose}"
+
+
+MOST_ANSWERS = 10
+MOST_VOTERS = 20
+"""Voters of one answer whose names are kept; the rest are counted."""
+QUESTION_CHARS, ANSWER_CHARS = 300, 80
+
+
+def with_vote(poll: Poll, answer_id: int, voter: Author, *, is_taken_back: bool) -> Poll:
+    """*poll* after somebody voted for an answer, or took that back."""
+    return replace(
+        poll,
+        answers=tuple(
+            _vote(each, voter, is_taken_back=is_taken_back) if each.answer_id == answer_id else each
+            for each in poll.answers
+        ),
+    )
+
+
+def _vote(answer: PollAnswer, voter: Author, *, is_taken_back: bool) -> PollAnswer:
+    others = tuple(each for each in answer.voters if each.canonical_key != voter.canonical_key)
+    is_known = len(others) < len(answer.voters)
+    if is_taken_back:
+        return replace(answer, voters=others, votes=max(len(others), answer.votes - 1))
+    if is_known:
+        return answer
+    return replace(answer, voters=(*others, voter)[:MOST_VOTERS], votes=answer.votes + 1)
+
+
+def with_results(poll: Poll, told: Poll) -> Poll:
+    """*poll* as the platform tells it now: its counts, where it gives any, and the voters that we know."""
+    known = {each.answer_id: each for each in poll.answers}
+
+    def merge_answer(answer: PollAnswer) -> PollAnswer:
+        before = known.get(answer.answer_id, answer)
+        return replace(answer, voters=before.voters, votes=answer.votes if told.is_counted else before.votes)
+
+    return replace(
+        told, answers=tuple(merge_answer(each) for each in told.answers), is_over=told.is_over or poll.is_over
+    )
+
+
+def poll_note(author: str, poll: Poll, reading: AnnotationContext) -> str:
+    """A poll as one System line: what is asked, how each answer stands, and what won, once it is over."""
+    asked = quote_inline(truncate_chars(poll.question, QUESTION_CHARS))
+    answers = "; ".join(_answer(each, reading) for each in poll.answers[:MOST_ANSWERS])
+    if not poll.is_over:
+        several = ", several answers allowed" if poll.allows_several else ""
+        return note(f"{author} asks in a poll{several}: {asked} - {answers or 'no answers'}")
+    return note(f"the poll of {author} is over: {asked} - {answers or 'no answer won'}{_winner(poll)}")
+
+
+def _answer(answer: PollAnswer, reading: AnnotationContext) -> str:
+    found = reading.visible_names(answer.voters)
+    names = list(dict.fromkeys(name for name in found if name is not None))
+    votes = max(0, answer.votes - (len(found) - len(names)))
+    text = quote_inline(truncate_chars(answer.text, ANSWER_CHARS))
+    told = f"{text} {votes} vote{'' if votes == 1 else 's'}"
+    if not names:
+        return told
+    more = votes - len(names[:MOST_NAMES])
+    return f"{told} by {', '.join(names[:MOST_NAMES])}" + (f" (+{more} more)" if more > 0 else "")
+
+
+def _winner(poll: Poll) -> str:
+    most = max((each.votes for each in poll.answers), default=0)
+    best = [each.text for each in poll.answers if each.votes == most] if most else []
+    if not best:
+        return ""
+    won = " and ".join(quote_inline(truncate_chars(each, ANSWER_CHARS)) for each in best)
+    return f". {won} won" if len(best) == 1 else f". A tie between {won}"

@@ -61,7 +61,7 @@ def audiences(ctx: click.Context, accept: bool, files: tuple[str, ...], familiar
     if changed:
         say(f"{len(changed)} files say now whom they may be told to. A copy of memory as it was: {copy}")
     if not proposals:
-        say("Every memory file is settled.")
+        say("Every file already has an audience.")
     elif left and not accept:
         say(f"{len(left)} files do not say whom they may be told to: `familiar memory audiences --accept`")
     elif left:

@@ -15,8 +15,7 @@ from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
-from familiar_connect.support.names import fold_name
-from familiar_connect.support.text import one_line, pluralize, printable, truncate_chars
+from familiar_connect.support.text import fold_name, one_line, pluralize, printable, truncate_chars
 
 QUOTE_CHARS = 120
 MAX_QUOTES_SHOWN = 30
@@ -137,8 +136,8 @@ def _person(memory: MemorySession, words: str) -> Person:
 
 def _owner_called(memory: MemorySession, words: str) -> Author | None:
     """Who sits at the terminal, where *words* is the name they gave."""
-    from familiar_connect.config import load_character_config
-    from familiar_connect.platforms.terminal.person import find_terminal_person
+    from familiar_connect.config.load import load_character_config
+    from familiar_connect.platforms.terminal.place import find_terminal_person
     from familiar_connect.privacy import PrivacyRegistry
 
     folder = FamiliarFolder(memory.root)

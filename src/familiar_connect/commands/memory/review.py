@@ -80,7 +80,7 @@ def review(
 def review_one_by_one(memory: MemorySession, waiting: Review, *, ask: Ask, edit: Edit) -> int:
     """Every file of every proposal, with a question each; what the owner does not decide goes on waiting."""
     todo = waiting.list()
-    say(f"{len(todo)} wait." if todo else "Nothing waits.")
+    say(f"{len(todo)} wait." if todo else "Nothing to review.")
     troubles = 0
     for pending in todo:
         say(_line(pending), bold=True)
@@ -152,7 +152,7 @@ def _report_results(results: list[dict[str, Any]], as_json: bool) -> int:
         for conflict in result["conflicts"]:
             say(f"waits      {conflict['file'] or result['id']}: {conflict['reason']}")
     if not results and not as_json:
-        say("Nothing waits.")
+        say("Nothing to review.")
     return 1 if any(result["conflicts"] for result in results) else 0
 
 
@@ -166,7 +166,7 @@ def _list(waiting: Review, as_json: bool) -> None:
         for path in pending.files:
             say(f"    {path}")
     if not found:
-        say("Nothing waits.")
+        say("Nothing to review.")
 
 
 def _show(waiting: Review, pending: PendingItem, as_json: bool) -> None:

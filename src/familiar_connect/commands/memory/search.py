@@ -32,11 +32,11 @@ from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.memory.search import say_cut
-from familiar_connect.support.file_lock import is_held
+from familiar_connect.support.files import is_held
 from familiar_connect.support.sqlite import connect_unlinked
 
 if TYPE_CHECKING:
-    from familiar_connect.config import CharacterConfig
+    from familiar_connect.config.character import CharacterConfig
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
     from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Recollection
     from familiar_connect.memory.index.retriever import MemoryRetriever
@@ -236,7 +236,7 @@ def _owners_scope(index: OpenIndex, channel: int | None, only: Literal["files", 
 
 def config_of(root: Path) -> CharacterConfig:
     """The settings of the familiar in *root*."""
-    from familiar_connect.config import load_character_config
+    from familiar_connect.config.load import load_character_config
 
     folder = FamiliarFolder(root)
     profile = folder.profile.settings_file

@@ -75,7 +75,7 @@ class MemorySession:
             raise MemoryStoreError(f"{words!r} could be {', '.join(notes)}: say which")
         near = difflib.get_close_matches(words, files, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "`familiar memory list` shows the files"
-        raise MemoryStoreError(f"there is no memory file {words!r} and nobody called so: {hint}")
+        raise MemoryStoreError(f"there is no memory file {words!r} and no one by that name: {hint}")
 
     def find_person_page(self, words: str) -> PersonPage | None:
         """Whoever *words* mean as one page; None where they name a file, nobody, several people, or one file is all."""
@@ -99,7 +99,7 @@ class MemorySession:
 
     def name_filler(self) -> Callable[[str], str]:
         """What puts the names of the familiar and of its owner where a card's `{{char}}` and `{{user}}` stand."""
-        from familiar_connect.config import load_character_config
+        from familiar_connect.config.load import load_character_config
 
         folder = FamiliarFolder(self.root)
         try:

@@ -128,7 +128,7 @@ def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool)
 @click.pass_context
 def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
     """Show each part of FILE with the words it came from; parts without are told by who wrote them."""
-    from familiar_connect.memory.versioning.explain import explain_parts as reasons_of
+    from familiar_connect.memory.versioning.blame import explain_parts as reasons_of
 
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file)

@@ -78,14 +78,14 @@ async def _write_all(
 ) -> list[MemoryWriterResult]:
     """Pass after pass, until nothing waits or one brings nothing."""
     results: list[MemoryWriterResult] = []
-    total = await off_loop(writer.history_store.count_turns_to_write, familiar_id=writer.familiar_id)
+    total = await off_loop(writer.history_store.watermarks.count_unwritten, familiar_id=writer.familiar_id)
     while len(results) < MAX_PASSES:
         result = await writer.run()
         if result.state == "nothing":
             break
         results.append(result)
         if progress is not None:
-            left = await off_loop(writer.history_store.count_turns_to_write, familiar_id=writer.familiar_id)
+            left = await off_loop(writer.history_store.watermarks.count_unwritten, familiar_id=writer.familiar_id)
             progress(max(0, total - left), max(1, total))
         elif not quiet:
             say(f"… {result.state}, up to turn {result.watermark_id}", err=True)

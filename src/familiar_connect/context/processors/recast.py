@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from familiar_connect.context.processors.markup_filter import without_markup
+from familiar_connect.context.processors.output_filter import without_markup
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message, capabilities_of

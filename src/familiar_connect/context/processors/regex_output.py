@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.presets.regex_turn import rewrite_reply
+from familiar_connect.presets.regex_scripts import rewrite_reply
 from familiar_connect.support.aio import off_loop
 
 

@@ -50,7 +50,7 @@ def to_spoken_text(text: str) -> str:
     text = _RULE_LINE.sub("", text)
     text = _LINE_MARK.sub("", text)
     text = _STRONG.sub(r"\2", text)
-    text = _ACTION.sub(lambda found: _stressed_or_nothing(found[1]), text)
+    text = _ACTION.sub(lambda found: _keep_stressed(found[1]), text)
     text = _EMPHASIS.sub(r"\1", text)
     text = _STRUCK.sub(lambda found: found[2] or "", text)
     text = _EMOJI.sub("", text).replace(_JOINER, "")
@@ -60,5 +60,5 @@ def to_spoken_text(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _stressed_or_nothing(words: str) -> str:
+def _keep_stressed(words: str) -> str:
     return words if len(words.split()) <= MOST_EMPHASIZED_WORDS and not words.endswith(("s", "ing")) else ""

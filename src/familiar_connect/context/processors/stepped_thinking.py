@@ -15,16 +15,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.turn_visibility import only_since_opened
+from familiar_connect.history.turn_visibility import only_since_opened, without_private_turns
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import ChatModel, SideModel
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Message, capabilities_of
+from familiar_connect.llm.types import CompletionRequest, Message, capabilities_of
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import shorten_middle, truncate
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.text import shorten_middle
+from familiar_connect.support.tokens import estimate_tokens, truncate
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +97,7 @@ class SteppedThinkingPreProcessor:
         if not isinstance(self.llm_client, ChatModel):
             reply = await self.llm_client.chat(messages)
             return (getattr(reply, "content", None) or "").strip()
-        stream = open_stream(self.llm_client, messages, max_tokens=MAX_THOUGHT_TOKENS)
+        stream = open_stream(self.llm_client, CompletionRequest(messages, max_tokens=MAX_THOUGHT_TOKENS))
         try:
             return "".join([piece async for piece in stream]).strip()
         finally:

@@ -29,8 +29,7 @@ from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import document_title, read_headings
 from familiar_connect.support.system_notes import extract_notes
-from familiar_connect.support.text import truncate
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, truncate
 
 DEADLINE_S = 15.0
 SEARCH_S = 2.0

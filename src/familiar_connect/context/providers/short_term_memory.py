@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from familiar_connect.chat.types import Directives
-from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.channel import channel_config_for_mode
 from familiar_connect.config.types import CRUDE_SUMMARY, NUDGE, ChannelMode
 from familiar_connect.context.providers.scene.text import inline_safe, persona_of, readable
 from familiar_connect.context.types import (

@@ -14,14 +14,17 @@ from enum import Enum
 from familiar_connect.conversation.addressing.glued_names import judge_glued
 from familiar_connect.conversation.addressing.words import (
     AFTER_MENTION,
+    ASKED_TO_ASK,
     BEFORE_MENTION,
     CLOSERS,
     COMMANDS,
     DEMONSTRATIVES,
     GREETINGS,
     OPENERS,
+    OPENING_PAIRS,
     OTHER_WORDS,
     PAST_TIMES,
+    PRAISE,
     PRONOUNS_OF_OTHERS,
     QUESTION_WORDS,
     REPORTS,
@@ -35,11 +38,12 @@ from familiar_connect.conversation.name_match import (
     name_spans,
     without_addresses,
 )
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 MAX_SPANS = 8
 """Places of a name that are looked at: who is named more often is judged by the first ones."""
 MAX_OPENERS = 4
+MAX_PRAISE = 3
 
 _LETTERS = r"(?:[^\W_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0dff])+"
 """Vowel signs and accents are part of a word, though Python does not count them as letters."""
@@ -56,6 +60,10 @@ _AND = frozenset(("and", "und", "et", "y", "e", "och", "en", "и", "та", "ve",
 _ASKING = frozenset(("do", "are", "can", "could", "will", "would", "did", "have", "is", "was", "does", "has", "should"))
 _ASKED_ABOUT = YOU | frozenset(("it", "a", "the", "there", "this", "that", "he", "she", "we", "they", "i", "my"))
 _APPOSED = frozenset(("is", "was", "has", "had", "says", "said", "who", "ist", "est", "es", "är"))
+
+
+_CALL_SIGN = re.compile(r"(?<!\w)@$")
+"""Typed before a name, where a platform made no mention of it."""
 
 
 class AddressKind(Enum):
@@ -157,6 +165,11 @@ def _is_part_of_longer_name(sentence: str, name: str) -> bool:
 
 
 def _judge(at: _Surroundings) -> Address:
+    found = _judge_words(at)
+    return _CALLED if found.is_call and _CALL_SIGN.search(at.before) else found
+
+
+def _judge_words(at: _Surroundings) -> Address:
     if (glued := judge_glued(at.before, at.after)) is not None:
         is_call, is_sure = glued
         return Address(AddressKind.called if is_call else AddressKind.mentioned, is_sure)
@@ -167,16 +180,17 @@ def _judge(at: _Surroundings) -> Address:
         return _MENTIONED
     if not before and not after:
         return _CALLED
-    if len(before) <= MAX_OPENERS and all(word in OPENERS for word in _without_thanked(before)):
+    if len(before) <= MAX_OPENERS and all(word in OPENERS for word in _without_pairs(before)):
         return _judge_opening(at)
     if at.mark_before and at.mark_before in _COMMA:
         return _judge_behind_comma(at)
     return _judge_inside(at)
 
 
-def _without_thanked(words: Sequence[str]) -> list[str]:
-    """*words* without the "you" of "thank you"."""
-    return [word for before, word in zip(("", *words), words, strict=False) if not (before == "thank" and word in YOU)]
+def _without_pairs(words: Sequence[str]) -> list[str]:
+    """*words* without "tell me" and its like at their start, and without the "you" of "thank you"."""
+    rest = words[2:] if tuple(words[:2]) in OPENING_PAIRS else words
+    return [word for before, word in zip(("", *rest), rest, strict=False) if not (before == "thank" and word in YOU)]
 
 
 def _judge_opening(at: _Surroundings) -> Address:
@@ -184,8 +198,8 @@ def _judge_opening(at: _Surroundings) -> Address:
     before, after = at.words_before, at.words_after
     follows = after[0] if after else ""
     is_greeted = any(word in GREETINGS for word in before)
-    if at.mark_after and at.mark_after in _COMMA and follows in _AND and not at.says_you:
-        return _PERHAPS_MENTIONED
+    if at.mark_after and at.mark_after in _COMMA and _AND.intersection(after[:2]) and not at.says_you:
+        return _PERHAPS_MENTIONED  # "Ember, and I …", "Ember, Lena and I …"
     if at.mark_after or not after:
         return _CALLED
     if follows in OTHER_WORDS.get(at.name, ()) and not is_greeted:
@@ -207,6 +221,8 @@ def _judge_opening(at: _Surroundings) -> Address:
     if follows in QUESTION_WORDS | COMMANDS | GREETINGS | CLOSERS and (follows not in AFTER_MENTION or at.says_you):
         return _CALLED
     if follows in AFTER_MENTION:
+        if before and follows in QUESTION_WORDS:  # "wie" asks in German and tells in Polish
+            return _PERHAPS_CALLED
         return _PERHAPS_MENTIONED if at.says_you or follows in CLOSERS else _MENTIONED
     return _PERHAPS_MENTIONED if _is_told(follows) else _PERHAPS_CALLED
 
@@ -246,9 +262,10 @@ def _judge_inside(at: _Surroundings) -> Address:
     ends = bool(at.mark_after) or all(word in CLOSERS for word in after)
     if at.name in OTHER_WORDS and not ends and last not in GREETINGS:
         return _MENTIONED
+    asks_you = before[0] in _ASKING and any(word in YOU for word in before[1:2])
     if last in DEMONSTRATIVES:
-        return _PERHAPS_CALLED if ends else _PERHAPS_MENTIONED
-    if last in YOU and ends:
+        return _PERHAPS_CALLED if ends or asks_you else _PERHAPS_MENTIONED
+    if last in YOU and (ends or follows in QUESTION_WORDS):
         return _CALLED
     if last in BEFORE_MENTION:
         return _MENTIONED
@@ -260,8 +277,14 @@ def _judge_inside(at: _Surroundings) -> Address:
         return _CALLED
     if any(word in PRONOUNS_OF_OTHERS for word in after):
         return _MENTIONED
+    if before[0] in ASKED_TO_ASK:
+        return _MENTIONED
     if ends:
         return _judge_ending(at)
+    if (before[0] in _ASKING and before[1:2] and before[1] in YOU) or (
+        before[0] in PRAISE and len(before) <= MAX_PRAISE
+    ):
+        return _PERHAPS_CALLED  # and what follows is another sentence
     return _MENTIONED if follows in AFTER_MENTION else _PERHAPS_MENTIONED
 
 
@@ -275,8 +298,8 @@ def _judge_ending(at: _Surroundings) -> Address:
 
 
 def _calls_somebody_else(at: _Surroundings) -> bool:
-    """Whether the sentence opens with another name and a comma."""
-    opening = re.match(r"\W*([^\W_]+),", at.before)
+    """Whether the sentence opens with a mention of somebody, or with another name and a comma."""
+    opening = re.match(r"\W*?(?:@\w+|([^\W_]+),)", at.before)
     return opening is not None and opening[1] not in OPENERS
 
 

@@ -5,7 +5,7 @@ They are compared folded, as names are. One list serves all languages: a word th
 
 from __future__ import annotations
 
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 
 def _words(text: str) -> frozenset[str]:
@@ -44,7 +44,8 @@ GREETINGS = _words(
     salut bonjour bonsoir merci coucou pardon désolé désolée bienvenue anniversaire bonne nuit
     ciao buongiorno buonasera buonanotte grazie scusa salve benvenuta benvenuto auguri
     oi olá ola obrigado obrigada valeu tchau desculpa noite tarde dia bom boa parabéns
-    hoi dag dankjewel dankje bedankt welterusten goedemorgen goedenavond doei
+    hoi dag dankjewel dankje bedankt welterusten goedemorgen goeiemorgen goedemiddag goeiemiddag goedenavond
+    goeienavond doei
     hej cześć czesc siema dzięki dziękuję wielkie siemka dobranoc witaj pa przepraszam dobry wieczór
     hejsan tjena tack godnatt godmorgon förlåt grattis välkommen
     merhaba selam teşekkürler sağol eyvallah günaydın geceler gecesi özür
@@ -56,7 +57,11 @@ GREETINGS = _words(
     chào ơn xin
     halo hai makasih terima kasih selamat pagi malam maaf
     γεια καλημέρα καληνύχτα καλησπέρα ευχαριστώ συγγνώμη πολύ
-    ahoj čau čus díky moc děkuji dobrou dobré ráno promiň"""
+    ahoj čau čus díky moc děkuji dobrou dobré ráno promiň dobrý večer
+    moikka moi hei heippa terve huomenta iltaa öitä kiitos anteeksi onnea
+    szia sziasztok köszi köszönöm jó reggelt estét éjszakát bocs
+    bună salutare mulțumesc noapte seara scuze
+    tak takk godmorgen godaften unnskyld tillykke velkommen"""
 )
 """What is said right before the name of whom one greets, thanks or begs pardon; their last words."""
 
@@ -82,9 +87,30 @@ OPENERS = GREETINGS | _words(
     không có nhưng mà này
     nggak iya tapi dan eh
     όχι ναι μα και λοιπόν
-    ne jo ale tak no"""
+    ne jo ale tak no hele poslyš jasně prosím
+    joo juu ei niin mutta no kuule hyvä kiva
+    igen nem hát na figyelj kérlek
+    da nu dar deci ascultă"""
 )
 """What may stand before the name of whom one calls, at the start of a sentence."""
+
+OPENING_PAIRS = frozenset(
+    tuple(pair.split("+"))
+    for pair in _words(
+        """sag+mal hör+mal guck+mal schau+mal zeg+eens kijk+eens dis+donc dis+moi tell+me hey+listen
+        säg+mig řekni+mi powiedz+mi скажи+мне скажи+мені dime+tú"""
+    )
+)
+"""Two words that open what is said to somebody; alone they may want something told to them."""
+
+ASKED_TO_ASK = _words(
+    """ask frag fragt frage demande demandez pregunta pregúntale pregunten chiedi chiedete pergunta perguntem vraag
+    zapytaj spytaj fråga sor спроси спросите запитай zeptej kysy ρώτα ρώτησε tanya tanyain"""
+)
+"""Who opens a sentence with these sends somebody to whoever is named in it."""
+
+PRAISE = _words("good great nice fair excellent best solid cool fun bad poor silly clever smart")
+"""The first word of a short cry to somebody: "good point Ember"."""
 
 CLOSERS = _words(
     """please pls plz thanks thx ty lol lmao lmaooo haha hahaha xd again now then tho though btw ok okay yet
@@ -148,7 +174,7 @@ AFTER_MENTION = _words(
     kept made makes
     gave gives got gets went goes came comes called calls answered answers replied replies remembers
     remembered forgot
-    forgets wants wanted needs needed who whose that which in at from on about of would could should might
+    forgets wants wanted needs needed who whose in at from on about of out would could should might
     must won't
     wont wouldn't can't cant couldn't and's yesterday today be being been not n't roasting talking acting
     being trying

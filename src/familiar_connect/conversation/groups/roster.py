@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from familiar_connect.conversation.groups.turn_order import GroupSpeaker
 from familiar_connect.errors import HomeError
-from familiar_connect.support.names import fold_name
+from familiar_connect.support.text import fold_name
 
 
 class GroupRoster:
@@ -39,7 +39,7 @@ class GroupRoster:
         return tuple(each.names[0] for each in self._speakers.values() if each.is_muted)
 
     def find(self, words: str) -> str | None:
-        """The id of the member that *words* name; None: nobody is called so."""
+        """The id of the member that *words* name; None: no one has that name."""
         wanted = fold_name(words.strip())
         for each in self._speakers.values():
             if wanted in {fold_name(name) for name in (each.id, *each.names)}:

@@ -95,7 +95,7 @@ def _choose_natural(able: list[GroupSpeaker], text: str, banned: str | None, rng
     """Those who are named, in that order; then those whom chance and their talkativeness let speak; at least one."""
     free = [each for each in able if each.id != banned] or able
     chosen = _find_named(free, text)
-    chosen += [each.id for each in _shuffled(free, rng) if rng.random() < each.talkativeness]
+    chosen += [each.id for each in _shuffle(free, rng) if rng.random() < each.talkativeness]
     if not chosen:
         chosen = [rng.choice([each for each in free if each.talkativeness > 0] or free).id]
     return chosen
@@ -114,5 +114,5 @@ def _find_named(able: Sequence[GroupSpeaker], text: str) -> list[str]:
     return [id_ for _, id_ in sorted(named)]
 
 
-def _shuffled(able: list[GroupSpeaker], rng: random.Random) -> list[GroupSpeaker]:
+def _shuffle(able: list[GroupSpeaker], rng: random.Random) -> list[GroupSpeaker]:
     return rng.sample(able, len(able))

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from familiar_connect.api import Author, InboundMessage, PlatformHost, Scene
-from familiar_connect.api.calls import CallVoice
+from familiar_connect.api.calls import CallVoice, SessionWatcher, VoiceSession
 from familiar_connect.api.servers import ServerHost, SubscriptionKind
 from familiar_connect.api.support import BackgroundTasks, LruCache
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
@@ -27,18 +27,24 @@ from familiar_connect.extensions.discord.client import (
     guard_events,
     guard_requests,
     guard_voice,
+    is_gone,
     make_client,
     use_api_url,
 )
+from familiar_connect.extensions.discord.commands.payloads import register_commands
+from familiar_connect.extensions.discord.commands.reply_buttons import ReplyButtons
 from familiar_connect.extensions.discord.errors import delivery_error, translate_errors
-from familiar_connect.extensions.discord.inbound import to_inbound
+from familiar_connect.extensions.discord.first_words import FirstWords
+from familiar_connect.extensions.discord.inbound import previews_of, to_inbound
 from familiar_connect.extensions.discord.listening.backfill import MAX_MISSED, fetch_missed
 from familiar_connect.extensions.discord.listening.channel_queues import ChannelQueues
 from familiar_connect.extensions.discord.listening.past_reader import PastReader
+from familiar_connect.extensions.discord.listening.polls import forget_oldest
+from familiar_connect.extensions.discord.listening.text_files import is_discord_file, text_file_limits
 from familiar_connect.extensions.discord.people import author_of, learn_recipient
 from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.extensions.discord.scene import SceneCache
-from familiar_connect.extensions.discord.slash import Interactions, register_commands
+from familiar_connect.extensions.discord.slash import Interactions
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
 
@@ -66,7 +72,6 @@ _CHANGES_A_SERVER = (
     "guild_update",
     "guild_channel_create",
     "guild_channel_update",
-    "guild_channel_delete",
     "guild_emojis_update",
     "guild_stickers_update",
     "guild_role_create",
@@ -93,8 +98,12 @@ class DiscordPlatform:
         guild_ready_timeout_s: float = GUILD_READY_TIMEOUT_S,
         make_voice: Callable[[], CallVoice] | None = None,
         why_no_voice: str | None = None,
+        call_watcher: SessionWatcher | None = None,
     ) -> None:
-        """*make_voice* makes what hears and speaks in voice channels; None: there is no voice, *why_no_voice*."""
+        """*make_voice* makes what hears and speaks in voice channels; None: there is no voice, *why_no_voice*.
+
+        *call_watcher* is told what is heard and said there.
+        """
         self._host = host
         self._servers: ServerHost = host.servers
         self._token = token
@@ -102,6 +111,7 @@ class DiscordPlatform:
         self._guild_ready_timeout_s = guild_ready_timeout_s
         self._make_voice = make_voice
         self._why_no_voice = why_no_voice
+        self._call_watcher = call_watcher
         self._voice: VoiceSessions | None = None
         self._scenes = SceneCache(host.clock)
         self._readers = ChannelReaders(self._servers.readers)
@@ -117,6 +127,13 @@ class DiscordPlatform:
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
         self._webhooks = host.settings.webhooks
         self._persona_webhooks = PersonaWebhooks(host)
+        self._buttons = ReplyButtons(is_on=host.settings.buttons)
+        self._first_words = FirstWords(
+            host,
+            why_closed=lambda channel: self._place(channel).why_not_writable(),
+            is_here=lambda guild_id: self._client.get_guild(guild_id) is not None,
+            is_gone=lambda guild_id: is_gone(self._client, guild_id),
+        )
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
@@ -128,6 +145,10 @@ class DiscordPlatform:
             async with self._on_duty(application) as client:
                 await client.start(self._token)
 
+    def find_voice_session(self, guild_id: int) -> VoiceSession | None:
+        """The talk in the voice channel we are in on a server; None: there is none that is heard."""
+        return self._voice.find_session(guild_id) if self._voice is not None else None
+
     @asynccontextmanager
     async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
         """A client that tells us everything; at the end all is put back and nothing is left running."""
@@ -135,14 +156,18 @@ class DiscordPlatform:
         guard_voice(client, self._api_url)
         if self._make_voice is not None:
             self._voice = VoiceSessions(
-                self._host, self._make_voice, channel_at=client.get_channel, place_at=self._place
+                self._host,
+                self._make_voice,
+                channel_at=client.get_channel,
+                place_at=self._place,
+                watcher=self._call_watcher,
             )
         self._interactions = Interactions(
             self._host,
             application.owners,
             scene_at=self._scene_at,
             read_past=self._past.read_soon if self._past.reads_past else None,
-            place_at=self._known_place,
+            place_at=self._find_known_place,
             voice=self._voice,
             why_no_voice=self._why_no_voice,
         )
@@ -172,18 +197,24 @@ class DiscordPlatform:
     def _listen(self, client: Any) -> None:
         heard = {
             "on_connect": self._on_connect,
+            "on_ready": partial(self._on_ready, client),
             "on_message": self._on_message,
             "on_raw_message_edit": self._on_edit,
+            "on_raw_poll_vote_add": self._on_vote,
+            "on_raw_poll_vote_remove": self._on_vote,
             "on_raw_message_delete": self._on_delete,
             "on_member_ban": self._on_ban,
             "on_raw_bulk_message_delete": self._on_bulk_delete,
             "on_interaction": self._on_interaction,
+            "on_guild_channel_delete": self._on_channel_delete,
             "on_guild_remove": self._on_guild_remove,
             "on_voice_state_update": self._on_voice_state,
             "on_error": self._on_error,
         }
         for name, handler in heard.items():
             setattr(client, name, handler)
+        for name in ("create", "update", "delete"):
+            setattr(client, f"on_scheduled_event_{name}", self._on_event)
         for event in _CHANGES_A_SERVER:
             setattr(client, f"on_{event}", self._on_change)
         self._readers.forget_connection()
@@ -214,7 +245,12 @@ class DiscordPlatform:
             if getattr(message.channel, "guild", None) is None:
                 self._direct.put(message.channel.id, True)
             inbound = replace(inbound, said_under=self._readers.rules_at(message.id))
-            await self._servers.receive(inbound, place, is_old_news=is_old_news)
+            inbound = await self._servers.read_files(
+                inbound, text_file_limits(self._host.settings), is_own=lambda url: is_discord_file(url, self._api_url)
+            )
+            heard = await self._servers.receive(inbound, place, is_old_news=is_old_news)
+            if not is_old_news:
+                await self._first_words.explain(message, inbound, heard)
 
     def _is_for_call(self, inbound: InboundMessage) -> bool:
         """Whether it was written to those who talk in a voice channel that we are in: then it is told there."""
@@ -244,13 +280,19 @@ class DiscordPlatform:
         place = self._places.get(channel.id)
         if place is None:
             place = DiscordPlace(
-                lambda: self._client, channel, self._host, self._scenes, self._persona_webhooks, self._readers
+                lambda: self._client,
+                channel,
+                self._host,
+                self._scenes,
+                self._persona_webhooks,
+                self._readers,
+                self._buttons,
             )
         place.set_channel(channel)
         self._places.put(channel.id, place)
         return place
 
-    def _known_place(self, channel: Any) -> DiscordPlace | None:
+    def _find_known_place(self, channel: Any) -> DiscordPlace | None:
         """The channel as a place; None for one that the library does not know."""
         known = self._client.get_channel(channel.id) if channel is not None else None
         return self._place(known) if known is not None else None
@@ -270,7 +312,7 @@ class DiscordPlatform:
 
     async def _scene_at(self, channel: Any) -> Scene | None:
         """The channel as it is now; None for one that the library does not know."""
-        place = self._known_place(channel)
+        place = self._find_known_place(channel)
         return await place.scene() if place is not None else None
 
     async def _on_edit(self, payload: Any) -> None:
@@ -278,21 +320,44 @@ class DiscordPlatform:
 
     def _on_partial_edit(self, data: dict[str, Any]) -> None:
         """An edit told in part: other words are looked up where they stand; whatever else came, no word is new."""
+        channel_id, message_id = int(data["channel_id"]), int(data["id"])
         if "content" in data:
-            channel_id, message_id = int(data["channel_id"]), int(data["id"])
             self._lanes.put(channel_id, lambda: self._revise_from(channel_id, message_id))
+        elif "embeds" in data:
+            shown = previews_of(data["embeds"])
+            self._lanes.put(channel_id, lambda: self._servers.keep_previews(channel_id, str(message_id), shown))
 
     async def _revise_from(self, channel_id: int, message_id: int) -> None:
         channel = await self._channel_at(channel_id)
-        inbound = self._inbound(await channel.fetch_message(message_id))
-        if inbound is not None and not inbound.is_self:
-            await self._servers.revise(inbound)
+        await self._take_edit(await channel.fetch_message(message_id))
 
     async def _revise(self, payload: Any) -> None:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
-        inbound = self._inbound(message) if message is not None else None
+        if message is not None:
+            await self._take_edit(message)
+
+    async def _take_edit(self, message: Any) -> None:
+        """Words and previews as they are now: who is mentioned only since then is spoken to now.
+
+        New previews are Discord's doing: nobody said anything else.
+        """
+        self._scenes.starters.forget([message.id])
+        inbound = self._inbound(message)
         if inbound is not None and not inbound.is_self:
-            await self._servers.revise(inbound)
+            await self._servers.revise(inbound, self._place(message.channel), me=author_of(self._client.user))
+            await self._servers.keep_previews(inbound.channel_id, str(message.id), inbound.embeds)
+            if inbound.poll is not None:
+                await self._servers.keep_poll(inbound.channel_id, str(message.id), inbound.poll)
+
+    async def _on_vote(self, payload: Any) -> None:
+        """Somebody voted in a poll, or took that back. Who they are is known of people that the library knows."""
+        forget_oldest(self._client)
+        channel_id, message_id, answer_id = payload.channel_id, str(payload.message_id), payload.answer_id
+        guild = self._client.get_guild(payload.guild_id) if payload.guild_id is not None else None
+        person = (guild.get_member(payload.user_id) if guild else None) or self._client.get_user(payload.user_id)
+        voter = author_of(person) if person is not None else Author("discord", str(payload.user_id), None, None)
+        vote = partial(self._servers.note_vote, channel_id, message_id, answer_id, voter)
+        self._lanes.put(channel_id, partial(vote, is_taken_back=not payload.added))
 
     async def _on_delete(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, [payload.message_id]))
@@ -301,6 +366,7 @@ class DiscordPlatform:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, sorted(payload.message_ids)))
 
     async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
+        self._scenes.starters.forget(message_ids)
         await self._servers.withdraw(channel_id, [str(each) for each in message_ids])
 
     async def _on_ban(self, guild: Any, user: Any) -> None:
@@ -326,7 +392,7 @@ class DiscordPlatform:
         try:
             changed = await register_commands(
                 self._client,
-                self._host.commands.list_all(),
+                [*self._host.commands.list_all(), *self._host.commands.list_message_actions()],
                 controls=self._host.settings.controls,
                 has_voice=self._voice is not None,
             )
@@ -343,6 +409,7 @@ class DiscordPlatform:
         if self._voice is not None:
             self._voice.settle_soon(guild_id)
         self._background.start(self._learn_members(guild_id), name=f"members-{guild_id}")
+        self._background.start(self._look_at(self._client.get_guild(guild_id)), name=f"first-words-{guild_id}")
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
         listened = [each for each in self._servers.list_subscriptions() if each.kind is SubscriptionKind.text]
         subscribed = {each.channel_id for each in listened}
@@ -352,6 +419,16 @@ class DiscordPlatform:
         followed = [each for each in data.get("threads") or [] if int(each.get("parent_id") or 0) in subscribed]
         for thread_id in sorted({int(each["id"]) for each in followed} - subscribed)[-MAX_THREADS:]:
             self._lanes.put(thread_id, partial(self._catch_up_thread, thread_id))
+
+    async def _look_at(self, guild: Any) -> None:
+        """Say hello where we are new, and tell the owner of channels that were closed to us."""
+        if guild is not None:
+            await self._first_words.greet(guild)
+            await self._first_words.look_for_closed(guild)
+
+    async def _on_ready(self, client: Any) -> None:
+        if not client.is_closed():  # the library may tell of a connection that we have ended
+            await self._first_words.look_for_gone()
 
     async def _learn_members(self, guild_id: int) -> None:
         """Ask for the members that a large server did not name by itself: without them little is known to be open."""
@@ -371,7 +448,9 @@ class DiscordPlatform:
         """
         if await self._servers.find_newest(thread_id) is not None:
             await self._catch_up(thread_id)
-        elif self._host.clock.now() - _opened_at(thread_id) <= timedelta(seconds=self._host.settings.answer_late_s):
+        elif self._host.clock.now() - _tell_opened_at(thread_id) <= timedelta(
+            seconds=self._host.settings.answer_late_s
+        ):
             await self._hear_missed(thread_id, thread_id - 1)
         elif self._past.reads_past:
             await self._past.read(thread_id)
@@ -409,6 +488,7 @@ class DiscordPlatform:
     async def _on_guild_remove(self, guild: Any) -> None:
         self._scenes.invalidate(guild.id)
         logger.warning("the bot is no longer on a server", extra={"guild_id": guild.id})
+        await self._first_words.on_removed(guild)
 
     async def _on_change(self, *changed: Any) -> None:
         about = changed[-1]
@@ -418,6 +498,16 @@ class DiscordPlatform:
             rules = self._readers.fingerprint_of(about)
             for each in (about.id, *await self._readers.threads_to_hide(about)):
                 await self._servers.hide_channel(each, guild.id, rules)
+        is_of_another = hasattr(about, "guild_permissions") and about.id != self._client.user.id
+        if getattr(guild, "me", None) is not None and not is_of_another:
+            await self._first_words.look_for_closed(guild)
+
+    async def _on_channel_delete(self, channel: Any) -> None:
+        await self._on_change(channel)
+        await self._first_words.on_deleted(channel)
+
+    async def _on_event(self, *changed: Any) -> None:
+        self._scenes.events.note_change(changed[-1])
 
     # Commands, and what the owner is told
 
@@ -444,6 +534,6 @@ class DiscordPlatform:
         logger.exception("discord event failed", extra={"event": event})
 
 
-def _opened_at(channel_id: int) -> datetime:
+def _tell_opened_at(channel_id: int) -> datetime:
     """When a channel or thread was made, as its id says."""
     return datetime.fromtimestamp(((channel_id >> 22) + DISCORD_EPOCH_MS) / 1000, UTC)

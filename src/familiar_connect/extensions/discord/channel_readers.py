@@ -340,7 +340,7 @@ class ChannelReaders:
         """The hidden channels, under their rules of some time, whose readers of then include everybody *here*."""
         if here.everyone is None and here.direct is None and here.rules is None:
             return frozenset()
-        keys, parents = await off_loop(self._stored_keys)
+        keys, parents = await off_loop(self._read_stored_keys)
         channels = {
             key: client.get_channel(key.channel_id) or client.get_channel(parents.get(key.channel_id) or 0)
             for key in keys
@@ -407,7 +407,7 @@ class ChannelReaders:
 
     # Off the loop
 
-    def _stored_keys(self) -> tuple[list[RuledChannel], Parents]:
+    def _read_stored_keys(self) -> tuple[list[RuledChannel], Parents]:
         """The hidden channels, and of which channel each is a thread."""
         chosen = self._records.list_hidden(MAX_KEYS)
         return chosen, self._records.find_parents(key.channel_id for key in chosen)

@@ -11,13 +11,14 @@ from typing import Any
 
 from familiar_connect.api import SetupError
 from familiar_connect.api.support import how_to_install
-from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT
+from familiar_connect.extensions.discord.errors import NO_CONTENT_INTENT, delivery_error
 
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGES = 2_000
 """Messages the library keeps at hand, with their reactions."""
 GUILD_READY_TIMEOUT_S = 2.0
+ASK_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,20 @@ def make_client(application: Application, *, guild_ready_timeout_s: float = GUIL
         guild_ready_timeout=guild_ready_timeout_s,
         allowed_mentions=discord.AllowedMentions.none(),
     )
+
+
+async def is_gone(client: Any, guild_id: int) -> bool:
+    """Whether Discord says that we are not on a server; False where it cannot be asked now."""
+    import discord
+
+    try:
+        async with asyncio.timeout(ASK_WITHIN_S):
+            await client.fetch_guild(guild_id, with_counts=False)
+    except (discord.NotFound, discord.Forbidden):
+        return True
+    except Exception as error:  # isolation: then nobody is told anything
+        logger.info("a server could not be looked up", extra={"reason": str(delivery_error(error))})
+    return False
 
 
 class _GlobalLimit(asyncio.Event):

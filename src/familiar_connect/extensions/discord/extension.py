@@ -72,9 +72,9 @@ def create_demo(host: PlatformHost, say: Callable[[str], None]) -> PlatformDemo:
 
 def list_tour() -> Sequence[Sequence[TourStep]]:
     """What its people do by themselves."""
-    from familiar_connect.extensions.discord.demo.tour import AFTER, BEFORE
+    from familiar_connect.extensions.discord.demo.tour import list_steps
 
-    return BEFORE, AFTER
+    return list_steps()
 
 
 extension = Extension(

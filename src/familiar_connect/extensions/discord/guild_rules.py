@@ -86,3 +86,16 @@ def find_hidden_threads(
 
 def _is_hidden(rules: ReadRules | None) -> bool:
     return rules is None or not rules.is_open
+
+
+def may_reply(channel: Any) -> bool:
+    """Whether we may reply to a message there: Discord lets only those do it who may read back."""
+    import discord
+
+    me = getattr(getattr(channel, "guild", None), "me", None)
+    if me is None:
+        return True
+    try:
+        return bool(channel.permissions_for(me).read_message_history)
+    except discord.ClientException:  # a thread of a channel that we cannot see
+        return True

@@ -18,15 +18,18 @@ from familiar_connect.api.messages import (
     WebhookIdentity,
 )
 from familiar_connect.api.support import fold_name
-from familiar_connect.extensions.discord.people import author_of, visible_name
+from familiar_connect.extensions.discord.listening.polls import RESULT, poll_of
+from familiar_connect.extensions.discord.people import author_of, roles_of, visible_name
 
 if TYPE_CHECKING:
     import discord
 
-SAID = frozenset({"default", "reply"})
+SAID = frozenset({"default", "reply", RESULT})
 JOINED = "new_member"
 NOTICE_FOOTER = "familiar notice: "
-"""Begins the footer of every embed we post that is not the familiar speaking; its kind follows."""
+"""Begins the footer of an embed that we post and that is not the familiar speaking; its kind follows."""
+PLAIN_NOTICE = "familiar notice"
+"""The footer of what is said to people alone: the words above say whether something is wrong."""
 FORWARD = "forward"
 
 
@@ -49,7 +52,8 @@ def to_inbound(
     if kind is None:
         return None
     channel = message.channel
-    reply_to = _reply_to(message, own)
+    is_result = getattr(message.type, "name", "") == RESULT
+    reply_to = None if is_result else _reply_to(message, own)
     is_self = is_own_message(message, own)
     webhook = _webhook(message, is_own=is_self)
     is_person = is_webhook_person(webhooks, application_of(message))
@@ -61,6 +65,8 @@ def to_inbound(
         timestamp=message.created_at,
         message_id=str(message.id),
         guild_id=message.guild.id if message.guild is not None else None,
+        server_name=message.guild.name if message.guild is not None else None,
+        author_roles=roles_of(message.author),
         is_mention=any(person.id == me for person in message.mentions),
         is_reply_to_us=reply_to is not None and reply_to.is_self,
         is_bot=bool(message.author.bot) if webhook is None else is_self or not is_person,
@@ -72,7 +78,8 @@ def to_inbound(
         reply_to=reply_to,
         reactions=tuple(reaction_of(reaction) for reaction in message.reactions),
         forwards=_forwards(message),
-        embeds=embeds_of(message.embeds, ours=is_self),
+        embeds=() if is_result else embeds_of(message.embeds, ours=is_self),
+        poll=poll_of(message),
         attachments=attachments_of(message.attachments, is_voice=message.flags.is_voice_message),
         stickers=stickers_of(message.stickers),
         mentions=tuple(author_of(person) for person in message.mentions),
@@ -220,20 +227,35 @@ def embeds_of(embeds: Iterable[Any], *, ours: bool) -> tuple[Embed, ...]:
     return tuple(_embed(each, ours=ours) for each in embeds)
 
 
+def previews_of(data: Iterable[Any]) -> tuple[Embed, ...]:
+    """Previews as they stand on the wire."""
+    import discord
+
+    return embeds_of((discord.Embed.from_dict(each) for each in data), ours=False)
+
+
 def _embed(embed: Any, *, ours: bool) -> Embed:
     return Embed(
         notice=_notice(getattr(embed.footer, "text", None)) if ours else None,
+        site=getattr(embed.provider, "name", None),
         author=getattr(embed.author, "name", None),
         title=embed.title or None,
         description=embed.description or None,
         fields=tuple(EmbedField(name=str(field.name), value=str(field.value)) for field in embed.fields),
         url=embed.url or None,
-        image_url=getattr(embed.image, "url", None),
-        thumbnail_url=getattr(embed.thumbnail, "url", None),
+        image_url=_proxied(embed.image),
+        thumbnail_url=_proxied(embed.thumbnail),
     )
 
 
+def _proxied(picture: Any) -> str | None:
+    """Where Discord itself shows the picture of a preview: the site of a link is never asked for anything."""
+    return getattr(picture, "proxy_url", None) or None
+
+
 def _notice(footer: str | None) -> NoticeKind | None:
+    if footer == PLAIN_NOTICE:
+        return "error"  # the kind that no prompt shows
     kind = (footer or "").removeprefix(NOTICE_FOOTER)
     known = kind in get_args(NoticeKind) and footer != kind
     return cast("NoticeKind", kind) if known else None

@@ -13,6 +13,12 @@ def author_of(person: Any) -> Author:
     return Author("discord", str(person.id), visible_name(person.name), visible_name(person.display_name))
 
 
+def roles_of(person: Any) -> tuple[str, ...]:
+    """The roles of a member, each by its id and by its name; a user without a server has none."""
+    roles = [role for role in getattr(person, "roles", ()) if not role.is_default()]
+    return tuple(each for role in roles for each in (str(role.id), str(role.name)))
+
+
 def visible_name(name: str | None) -> str | None:
     """*name* if anything of it can be seen, else None."""
     return name if name is not None and has_visible(name) else None

@@ -91,14 +91,14 @@ def read_rules(
         everyone=((base & ~here.deny) | here.allow) & matters,
         administrators=tuple(sorted(key for key, given in rights.items() if given & ADMINISTRATOR)),
         role_rights=tuple(sorted((key, given) for key, given in more.items() if given)),
-        role_overwrites=_normalised(by_role.values(), matters),
-        member_overwrites=_normalised(member_overwrites, matters),
+        role_overwrites=_normalise(by_role.values(), matters),
+        member_overwrites=_normalise(member_overwrites, matters),
         is_private_thread=is_private_thread,
         is_age_restricted=is_age_restricted,
     )
 
 
-def _normalised(overwrites: Iterable[ChannelOverwrite], matters: int) -> tuple[ChannelOverwrite, ...]:
+def _normalise(overwrites: Iterable[ChannelOverwrite], matters: int) -> tuple[ChannelOverwrite, ...]:
     kept = (ChannelOverwrite(each.id, each.allow & matters, each.deny & matters) for each in overwrites)
     return tuple(sorted((each for each in kept if each.allow or each.deny), key=lambda each: each.id))
 

@@ -29,12 +29,15 @@ from familiar_connect.api import (
 from familiar_connect.api.messages import MessagePiece, PostedMessage, Reaction, pack_reply, send_with_retry
 from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
+from familiar_connect.extensions.discord.commands.reply_buttons import ReplyButtons
 from familiar_connect.extensions.discord.errors import delivery_error
-from familiar_connect.extensions.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
-from familiar_connect.extensions.discord.marks import DiscordMarks, ids_in_mentions
+from familiar_connect.extensions.discord.guild_rules import may_reply
+from familiar_connect.extensions.discord.inbound import PLAIN_NOTICE, is_own_message, reaction_of, to_inbound
+from familiar_connect.extensions.discord.listening.text_files import with_known_texts
+from familiar_connect.extensions.discord.mentions import DiscordMentions, ids_in_mentions
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.scene import SceneCache, scene_of, with_speakers
-from familiar_connect.extensions.discord.webhooks import PersonaWebhooks
+from familiar_connect.extensions.discord.webhooks import PersonaWebhooks, webhook_name
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +47,6 @@ TYPING_EVERY_S = 8.0
 EDIT_INTERVAL_S = 1.2
 ANSWER_WITHIN_S = 30.0
 MAX_SPEAKERS = 30
-MAX_WEBHOOK_NAME = 80
 NONCE_CHARS = 25
 """The longest that Discord takes."""
 NOT_FOUND = 404
@@ -66,6 +68,7 @@ class DiscordPlace(Place):
         tells_asker=True,
         rewrites=True,
         stickers=True,
+        posts_for_people=True,
     )
 
     def __init__(
@@ -76,7 +79,9 @@ class DiscordPlace(Place):
         scenes: SceneCache,
         webhooks: PersonaWebhooks | None = None,
         readers: ChannelReaders | None = None,
+        buttons: ReplyButtons | None = None,
     ) -> None:
+        self._buttons = buttons or ReplyButtons(is_on=False)
         self._readers = readers or ChannelReaders(host.servers.readers)
         self._webhooks = webhooks or PersonaWebhooks(host)
         self._connected = client
@@ -137,10 +142,10 @@ class DiscordPlace(Place):
         self._unsure = None
         return posted.handle
 
-    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
+    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMentions:
         guild = getattr(self.channel, "guild", None)
         usable = [each for each in (guild.emojis if guild is not None else ()) if each.available]
-        return DiscordMarks(users, usable)
+        return DiscordMentions(users, usable)
 
     async def post_once(self, text: str, nonce: str, *, target: ReplyTarget | None = None) -> PostedMessage:
         """Send one message; under a *nonce* that Discord still knows, nothing is said again."""
@@ -153,9 +158,11 @@ class DiscordPlace(Place):
                     enforce_nonce=True,
                     allowed_mentions=_pings(text, is_reply=shown is not None),
                     **({"reference": shown} if shown is not None else {}),
+                    **self._buttons.draw(),
                 )
         except Exception as error:  # whatever the library raises
             raise delivery_error(error) from error
+        await self._buttons.on_posted(self._channel.id, posted)
         return PostedMessage(message_id=str(posted.id), text=text, nonce=nonce, handle=posted)
 
     def _reference(self, target: ReplyTarget | None) -> Any:
@@ -167,6 +174,8 @@ class DiscordPlace(Place):
         if target is None or guild is None or not (target.message_id.isdigit() and target.newest_id.isdigit()):
             return None
         newest = getattr(channel, "last_message_id", None) or 0
+        if not may_reply(channel):
+            return None
         if not target.is_aimed and newest <= int(target.newest_id):
             return None
         return discord.MessageReference(
@@ -178,6 +187,9 @@ class DiscordPlace(Place):
         if getattr(self.channel, "guild", None) is None:
             return self
         return AlterPlace(self, persona, self._host.picture_of(persona))
+
+    async def post_for(self, person: Author, text: str) -> str:
+        return await self._webhooks.post_for(self._client, self.channel, person, text)
 
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What stands here of ours after the message with that id, oldest first."""
@@ -272,7 +284,7 @@ class DiscordPlace(Place):
     async def _show_notice(self, text: str, nonce: str, target: ReplyTarget | None = None) -> None:
         import discord
 
-        framed = discord.Embed(description=text[:LIMIT]).set_footer(text=f"{NOTICE_FOOTER}error")
+        framed = discord.Embed(description=text[:LIMIT]).set_footer(text=PLAIN_NOTICE)
         shown = self._reference(target)
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
@@ -370,8 +382,8 @@ class DiscordPlace(Place):
             reply_to=now.reply_to if stored.reply_to is not None else None,  # what was taken back is not quoted
             reactions=now.reactions,
             forwards=stored.forwards or now.forwards,
-            embeds=now.embeds,
-            attachments=now.attachments,
+            embeds=now.embeds or stored.embeds,  # previews that were told in part are kept, and not at hand
+            attachments=with_known_texts(now.attachments, stored.attachments),
             stickers=now.stickers,
             mentions=now.mentions,
             edited_at=now.edited_at,
@@ -385,7 +397,14 @@ class DiscordPlace(Place):
         if scene is None:
             scene = self._scenes.put(self._channel.id, scene_of(channel, me=self._client.user))
         # Who spoke, and who can read what, is never taken from the cache: both change with every message.
-        return await self._readers.look(with_speakers(scene, channel, speakers), channel, self._client)
+        seen = await self._readers.look(with_speakers(scene, channel, speakers), channel, self._client)
+        parent = getattr(channel, "parent", None)
+        rules = None if parent is None else self._readers.fingerprint_of(parent) if seen.is_hidden else ""
+        return replace(
+            seen,
+            thread_starter=await self._scenes.starters.find(channel, self._client, self._host.servers, rules),
+            events=self._scenes.events.list(channel, self._readers.is_hidden),
+        )
 
     async def message(self, message_id: str) -> InboundMessage | None:
         """One message of this channel, looked up where it is not at hand; None when it is gone."""
@@ -445,7 +464,7 @@ class AlterPlace(DiscordPlace):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 posted = await webhook.send(
                     text,
-                    username=self._persona[:MAX_WEBHOOK_NAME],
+                    username=webhook_name(self._persona),
                     wait=True,
                     allowed_mentions=_pings(text, is_reply=False),
                     embeds=self._answered(target),
@@ -479,7 +498,7 @@ class AlterPlace(DiscordPlace):
         own = (self._client.user.id, self._client.application_id or self._client.user.id)
         history = self.channel.history(limit=LOOKED_BACK)
         for each in await self._looked_up(history.flatten()) or ():
-            is_this = each.author.name == self._persona[:MAX_WEBHOOK_NAME] and each.content == text
+            is_this = each.author.name == webhook_name(self._persona) and each.content == text
             if each.webhook_id is not None and is_this and is_own_message(each, own):
                 return PostedMessage(message_id=str(each.id), text=text, handle=each)
         return None

@@ -26,7 +26,7 @@ from familiar_connect.api.stand_in import RehearsedChannel, RehearsedPerson, Reh
 from familiar_connect.extensions.discord.channel_readers import ChannelReaders
 from familiar_connect.extensions.discord.guild_rules import read_guild_rules
 from familiar_connect.extensions.discord.inbound import is_webhook_person, webhook_author
-from familiar_connect.extensions.discord.marks import DiscordMarks
+from familiar_connect.extensions.discord.mentions import DiscordMentions
 from familiar_connect.extensions.discord.permissions import (
     CONNECT,
     VIEW_CHANNEL,
@@ -60,8 +60,8 @@ class RehearsedChat(Place):
     def __init__(self, post: Callable[[str], Awaitable[None]]) -> None:
         self._post = post
 
-    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
-        return DiscordMarks(users, ())
+    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMentions:
+        return DiscordMentions(users, ())
 
     async def send(self, text: str) -> None:
         await self._post(text)

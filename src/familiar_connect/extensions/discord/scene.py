@@ -10,6 +10,8 @@ from familiar_connect.api import Author, Clock, Scene
 from familiar_connect.api.messages import ChannelContext, ChannelKind, ChannelRef, Emoji, Member, Role
 from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.inbound import stickers_of
+from familiar_connect.extensions.discord.listening.server_events import ServerEvents
+from familiar_connect.extensions.discord.listening.thread_starters import ThreadStarters
 from familiar_connect.extensions.discord.people import author_of, visible_name
 
 KEPT_S = 60.0
@@ -137,6 +139,8 @@ class SceneCache:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: LruCache[int, tuple[float, Scene]] = LruCache(MAX_SCENES)
+        self.starters = ThreadStarters(clock)
+        self.events = ServerEvents(clock)
 
     def get(self, channel_id: int) -> Scene | None:
         kept = self._kept.get(channel_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from familiar_connect.api.settings import (
+    FLAG,
     TEXTS,
     InvalidValue,
     Rule,
@@ -34,11 +35,23 @@ class Settings:
         choice_rule("off", "owner", "everyone"),
         "Whose direct messages are answered: nobody's, the operator's or everyone's.",
     )
+    hello: bool = setting(
+        True,
+        FLAG,
+        "Whether it says hello on a new server, and one line a day in a channel where it is mentioned and does not"
+        " listen, and to people whose direct messages it does not answer.",
+    )
     controls: str = setting(
         "managers",
         choice_rule("managers", "everyone"),
         "Who may use the controls of a chat, such as /regenerate and /undo, besides the operator: those who may manage"
         " the channel, or everyone who talks there.",
+    )
+    buttons: bool = setting(
+        False,
+        FLAG,
+        "Whether the newest reply of a channel has buttons below it: again, other versions, continue, stop. Who may use"
+        " the controls may press them.",
     )
     answer_late_s: float = setting(
         900.0,
@@ -63,6 +76,18 @@ class Settings:
         integer_rule(least=0),
         "How many messages of a channel are read in the background after an absence in which more than 200 were said"
         " there, at most 10,000; 0 reads none besides those 200.",
+    )
+    text_file_bytes: int = setting(
+        200_000,
+        integer_rule(least=0),
+        "How many bytes of a text file that people send, such as the message.txt of a long paste, are fetched, at most"
+        " 1,000,000; 0 reads no file.",
+    )
+    text_file_lines: int = setting(
+        200, integer_rule(least=0), "How many lines of a text file are read, at most 2,000; 0 reads no file."
+    )
+    text_file_tokens: int = setting(
+        1_500, integer_rule(least=0), "How many tokens of a text file are read, at most 8,000; 0 reads no file."
     )
     webhooks: str = setting(
         "people",

@@ -7,112 +7,32 @@ import io
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from familiar_connect.api import Place, PlatformHost, Scene, SlashCommand, SlashContext, SlashReply
-from familiar_connect.api.commands import CommandHost, SlashFile, SlashForm, SlashPlace
+from familiar_connect.api.commands import CommandHost, OptionKind, SlashFile, SlashForm, SlashPlace
 from familiar_connect.api.messages import ChannelKind
 from familiar_connect.api.support import truncate_chars
-from familiar_connect.extensions.discord.people import author_of
+from familiar_connect.extensions.discord.commands.components import draw_pickers, read_use
+from familiar_connect.extensions.discord.commands.payloads import MAX_DESCRIPTION
+from familiar_connect.extensions.discord.commands.reply_buttons import OLDER
+from familiar_connect.extensions.discord.errors import delivery_error
+from familiar_connect.extensions.discord.people import author_of, visible_name
 from familiar_connect.extensions.discord.scene import channel_context
-from familiar_connect.extensions.discord.settings import Settings
 from familiar_connect.extensions.discord.voice.control import voice_control
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 
 logger = logging.getLogger(__name__)
 
 MAX_TEXT = 2000
-MAX_DESCRIPTION = 100
 MAX_SUGGESTIONS = 25
 PATIENCE_S = 1.5
 """Discord gives a command three seconds for its first word."""
-CHAT_INPUT, STRING = 1, 3
-IN_SERVERS, IN_DIRECT = 0, 1
-MANAGE_CHANNELS, ADMINISTRATORS = str(1 << 4), "0"
-"""Rights as Discord counts them; without any, a command is shown to administrators alone."""
-CONTROLS_UNLESS_SET = Settings.controls
+SAY_WITHIN_S = 30.0
 UNKNOWN = "I do not know that command any more. Discord shows the new ones soon."
+SEEN_BELOW = "Everyone can see the answer below."
 IN_FULL = "The answer is long, so it is in the file."
-
-
-def command_payloads(
-    commands: Sequence[SlashCommand], *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False
-) -> list[dict[str, Any]]:
-    """The commands as Discord wants them told; those of parts that are not there are left out.
-
-    *controls* says who may control a chat, as the setting does.
-    """
-    return [_payload(each, controls) for each in commands if has_voice or not each.needs_voice]
-
-
-def _default_permissions(wanted: SlashCommand, controls: str) -> str | None:
-    """Whom Discord shows the command to, unless a server's own settings say otherwise; None: everyone."""
-    if wanted.operator_only:
-        return ADMINISTRATORS
-    if wanted.needs_manage or (wanted.is_control and controls != "everyone"):
-        return MANAGE_CHANNELS
-    return None
-
-
-def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
-    options = [
-        {
-            "type": STRING,
-            "name": option.name,
-            "description": option.description[:MAX_DESCRIPTION],
-            "required": option.required,
-            **({"choices": [{"name": each, "value": each} for each in option.choices]} if option.choices else {}),
-            **({"autocomplete": True} if option.suggest is not None else {}),
-        }
-        for option in wanted.options
-    ]
-    return {
-        "type": CHAT_INPUT,
-        "name": wanted.name,
-        "description": wanted.description[:MAX_DESCRIPTION],
-        "options": options,
-        "default_member_permissions": _default_permissions(wanted, controls),
-        "contexts": [IN_SERVERS] if wanted.channels_only else [IN_SERVERS, IN_DIRECT],
-    }
-
-
-async def register_commands(
-    client: Any,
-    commands: Sequence[SlashCommand],
-    *,
-    controls: str = CONTROLS_UNLESS_SET,
-    has_voice: bool = False,
-) -> bool:
-    """Bring the commands Discord shows level with ours; whether anything had to change."""
-    app_id = client.application_id
-    wanted = command_payloads(commands, controls=controls, has_voice=has_voice)
-    present = await client.http.get_global_commands(app_id)
-    if _comparable(present) == _comparable(wanted):
-        return False
-    await client.http.bulk_upsert_global_commands(app_id, wanted)
-    return True
-
-
-def _comparable(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What is said of each command, without what Discord adds."""
-    return {
-        each["name"]: (
-            each["description"],
-            sorted(each.get("contexts") or []),
-            each.get("default_member_permissions"),
-            [
-                (
-                    option["name"],
-                    option["description"],
-                    bool(option.get("required")),
-                    bool(option.get("autocomplete")),
-                    [choice["value"] for choice in option.get("choices") or []],
-                )
-                for option in each.get("options") or []
-            ],
-        )
-        for each in commands
-    }
 
 
 class Interactions:
@@ -148,36 +68,77 @@ class Interactions:
             await self._command(interaction)
         elif kind == "modal_submit":
             await self._form(interaction)
+        elif kind == "component":
+            await self._component(interaction)
         elif kind == "auto_complete":
             await self._suggest(interaction)
 
     async def _command(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = self._commands.find(interaction.data["name"])
+        name, message_id = interaction.data["name"], interaction.data.get("target_id")
+        wanted = self._commands.find(name) if message_id is None else self._commands.find_message_action(name)
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
-        values = [str(option["value"]) for option in _in_order(wanted, interaction.data.get("options") or [])]
-        ctx = await self._context(interaction, said, words=" ".join(values))
-        if wanted.form is None or self._commands.why_refused(wanted, ctx) is not None:
-            await said.give(self._commands.run(wanted, ctx))
+        words = _words_of(wanted, interaction.data.get("options") or [], self._host.platform)
+        if wanted.form is None:
+            await said.give(self._run(wanted, interaction, said, words=words, message_id=message_id), wanted.name)
+            return
+        ctx = replace(await self._context(interaction, said, words=words), message_id=message_id)
+        if self._commands.why_refused(wanted, ctx) is not None:
+            await said.give(self._commands.run(wanted, ctx), wanted.name)
             return
         try:
             form = await self._commands.open_form(wanted, ctx)
             assert form is not None
-            await said.open(wanted, form)
+            if isinstance(form, SlashReply):
+                await said.finish(form)
+            else:
+                await said.open(wanted, form, message_id)
         except Exception as error:  # isolation: a form that cannot be made is said in a sentence
             logger.exception("form could not be opened", extra={"command": wanted.name})
             await said.finish(SlashReply(text=f"The form could not be opened ({type(error).__name__})."))
 
-    async def _form(self, interaction: Any) -> None:
+    async def _run(
+        self, wanted: SlashCommand, interaction: Any, said: _Answer, *, message_id: str | None = None, **how: Any
+    ) -> SlashReply:
+        """Look at where it is used, which may take a while, and do it."""
+        ctx = await self._context(interaction, said, **how)
+        return await self._commands.run(wanted, replace(ctx, message_id=message_id))
+
+    async def _component(self, interaction: Any) -> None:
+        """Something below an answer was used: the command that it stands for is, with what was chosen."""
+        found = read_use(interaction.data)
+        if found is None:  # of an older version of ours, or of nobody
+            return
+        name, words = found
         said = _Answer(interaction)
-        wanted = self._commands.find(interaction.data["custom_id"])
+        wanted = self._commands.find(name)
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
-        ctx = await self._context(interaction, said, words=_filled_in(interaction.data), from_form=True)
-        await said.give(self._commands.run(wanted, ctx))
+        if await self._is_old(interaction, wanted):
+            await said.finish(SlashReply(text=OLDER))
+            return
+        await said.give(self._run(wanted, interaction, said, words=words), wanted.name)
+
+    async def _is_old(self, interaction: Any, wanted: SlashCommand) -> bool:
+        """Whether a control stands below a reply that is not the newest: it would be used on that one instead."""
+        message = interaction.message
+        if not wanted.is_control or message is None or message.flags.ephemeral:
+            return False
+        return not await self._commands.is_newest_reply(interaction.channel_id, str(message.id))
+
+    async def _form(self, interaction: Any) -> None:
+        said = _Answer(interaction)
+        name, _, message_id = str(interaction.data["custom_id"]).partition(":")
+        wanted = self._commands.find_message_action(name) if message_id else self._commands.find(name)
+        if wanted is None:
+            await said.finish(SlashReply(text=UNKNOWN))
+            return
+        written = _filled_in(interaction.data)
+        work = self._run(wanted, interaction, said, words=written, from_form=True, message_id=message_id or None)
+        await said.give(work, wanted.name)
 
     async def _suggest(self, interaction: Any) -> None:
         wanted = self._commands.find(interaction.data["name"])
@@ -189,7 +150,8 @@ class Interactions:
         if wanted is not None and focused is not None and option is not None and option.suggest is not None:
             ctx = await self._context(interaction, None, words="")
             if self._commands.why_refused(wanted, ctx) is None:
-                found = await self._commands.suggest(option, str(focused.get("value", "")))
+                begun = str(focused.get("value", ""))
+                found = await self._commands.suggest(option, begun, is_operator=ctx.is_operator)
         await interaction.response.send_autocomplete_result(choices=_choices(found))
 
     async def _context(
@@ -212,10 +174,49 @@ class Interactions:
                 why_no_voice=self._why_no_voice,
             ),
             answers_at=self._place_at(interaction.channel),
-            may_control=interaction.guild_id is None or self._host.settings.controls == "everyone",
+            may_control=self._may_control(interaction),
             controls_section=self._host.platform,
+            find_place=partial(self._find_place, interaction),
+            may_manage_server=bool(interaction.permissions.manage_guild),
+            names=_resolved_names(interaction.data),
         )
         return context if said is None else replace(context, acknowledge=said.acknowledge)
+
+    def _may_control(self, interaction: Any) -> bool:
+        if interaction.guild_id is None or self._host.settings.controls == "everyone":
+            return True
+        roles = [str(each.id) for each in getattr(interaction.user, "roles", ())]
+        return self._commands.is_granted(interaction.guild_id, person=str(interaction.user.id), roles=roles)
+
+    async def _find_place(self, interaction: Any, channel_id: int) -> SlashPlace | None:
+        """Another channel of the server that a command was used on, as its user meets it."""
+        guild = interaction.guild
+        channel = guild.get_channel_or_thread(channel_id) if guild is not None else None
+        is_lost = channel is not None and hasattr(channel, "parent") and channel.parent is None
+        if channel is None or guild.me is None or is_lost:
+            return None
+        ours, theirs = channel.permissions_for(guild.me), channel.permissions_for(interaction.user)
+        here = channel_context(channel)
+        in_thread = here.kind in (ChannelKind.thread, ChannelKind.forum_post)
+
+        async def say(text: str) -> None:
+            try:
+                async with asyncio.timeout(SAY_WITHIN_S):
+                    await channel.send(text)
+            except Exception as error:  # isolation: it listens all the same
+                logger.warning("a line could not be said", extra={"reason": str(delivery_error(error))})
+
+        return SlashPlace(
+            channel=here,
+            guild_id=guild.id,
+            can_view=bool(ours.view_channel),
+            can_send=bool(ours.send_messages_in_threads if in_thread else ours.send_messages),
+            join=channel.join if in_thread else None,
+            parent_id=getattr(channel, "parent_id", None) if in_thread else None,
+            read_past=self._read_past,
+            may_manage=bool(theirs.manage_channels) or interaction.user.id in self._owners,
+            say=say,
+        )
 
     async def _scene(self, channel: Any) -> Scene | None:
         """The channel as it is now; None where it cannot be seen."""
@@ -226,9 +227,28 @@ class Interactions:
             return None
 
 
-def _in_order(wanted: SlashCommand, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = [option.name for option in wanted.options]
-    return sorted((each for each in given if each["name"] in names), key=lambda each: names.index(each["name"]))
+def _words_of(wanted: SlashCommand, given: Sequence[dict[str, Any]], platform: str) -> str:
+    """What was chosen and typed, in the order of the command's own options, as if it were one line."""
+    values = {each["name"]: each["value"] for each in given}
+    found = []
+    for option in wanted.options:
+        if option.name in values:
+            value = f"{values[option.name]}"
+            is_person = option.kind is OptionKind.person
+            found += [option.words, f"{platform}:{value}" if is_person else value]
+    return " ".join(filter(None, found))
+
+
+def _resolved_names(data: dict[str, Any]) -> dict[str, str]:
+    """What Discord says people, roles and channels are called whose ids it gave."""
+    resolved = data.get("resolved") or {}
+    names: dict[str, str] = {}
+    for kind in ("users", "roles", "channels", "members"):
+        for key, about in (resolved.get(kind) or {}).items():
+            shown = about.get("nick") or about.get("global_name") or about.get("name") or about.get("username")
+            if visible_name(shown):
+                names[key] = str(shown)
+    return names
 
 
 def _filled_in(data: dict[str, Any]) -> str:
@@ -269,23 +289,26 @@ class _Answer:
 
     def __init__(self, interaction: Any) -> None:
         self._interaction = interaction
+        self._is_hidden_already = False
+        """Discord shows the asker alone that something is being thought about; the answer can only be as hidden."""
 
     async def acknowledge(self, text: str) -> None:
         await self.finish(SlashReply(text=text))
 
-    async def give(self, work: Any) -> None:
-        """Wait for the reply; where it takes longer than Discord waits, say so first."""
+    async def give(self, work: Any, name: str = "") -> None:
+        """Wait for the reply of the command *name*; where it takes longer than Discord waits, say so first."""
         task: asyncio.Task[SlashReply] = asyncio.ensure_future(work)
         try:
             await asyncio.wait({task}, timeout=PATIENCE_S)
             if not task.done() and not self._interaction.response.is_done():
                 await self._interaction.response.defer(ephemeral=True)
+                self._is_hidden_already = self._interaction.type.name == "application_command"
             reply = await task
         finally:
             task.cancel()
-        await self.finish(reply)
+        await self.finish(reply, name)
 
-    async def open(self, wanted: SlashCommand, form: SlashForm) -> None:
+    async def open(self, wanted: SlashCommand, form: SlashForm, message_id: str | None = None) -> None:
         import discord
 
         field = discord.ui.InputText(
@@ -297,10 +320,11 @@ class _Answer:
             max_length=form.max_length,
             custom_id="text",
         )
-        shown = discord.ui.Modal(field, title=truncate_chars(form.title, 45), custom_id=wanted.name, store=False)
+        meant = wanted.name if message_id is None else f"{wanted.name}:{message_id}"
+        shown = discord.ui.Modal(field, title=truncate_chars(form.title, 45), custom_id=meant, store=False)
         await self._interaction.response.send_modal(shown)
 
-    async def finish(self, reply: SlashReply) -> None:
+    async def finish(self, reply: SlashReply, name: str = "") -> None:
         import discord
 
         text, file = reply.text or "(nothing)", reply.file
@@ -310,7 +334,18 @@ class _Answer:
         parts: dict[str, Any] = {"ephemeral": not reply.public, "allowed_mentions": discord.AllowedMentions.none()}
         if file is not None:
             parts["file"] = discord.File(io.BytesIO(file.text.encode("utf-8", "replace")), filename=file.name)
-        if self._interaction.response.is_done():
+        if reply.pickers:
+            parts["view"] = draw_pickers(reply.pickers, name)
+        is_below = self._interaction.type.name == "component" and reply.replaces
+        if is_below:
+            view = {"view": parts["view"]} if "view" in parts else {}
+            is_done = self._interaction.response.is_done()
+            edit = self._interaction.edit_original_response if is_done else self._interaction.response.edit_message
+            await edit(content=text, **view)
+        elif self._interaction.response.is_done():
+            if reply.public and self._is_hidden_already:
+                await self._interaction.followup.send(SEEN_BELOW, ephemeral=True)
+            self._is_hidden_already = False
             await self._interaction.followup.send(text, **parts)
         else:
             await self._interaction.response.send_message(text, **parts)

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-VERBS = {"discord": "Make the link that lets a bot of yours onto a Discord server."}
+VERBS = {"discord": "Print the link that adds your bot to a Discord server."}

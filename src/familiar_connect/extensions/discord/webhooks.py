@@ -1,23 +1,36 @@
 """PersonaWebhooks: the webhook of a channel through which further personas of the familiar speak.
 
-One for each channel, made when it is first needed and found again afterwards. Where the bot may not have one, its
-owner is told, and the persona speaks under the bot's own name.
+People who let the familiar speak for them are heard through it, too. One for each channel, made when it is first needed
+and found again afterwards. Where the bot may not have one, its owner is told, and the persona speaks under the bot's
+own name.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from typing import Any
 
-from familiar_connect.api import PlatformHost
+from familiar_connect.api import Author, DeliveryError, PlatformHost
 from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.discord.errors import delivery_error
 
 logger = logging.getLogger(__name__)
 
 MAX_KNOWN = 500
+MAX_NAME = 80
+POST_WITHIN_S = 30.0
 ASKED_AGAIN_S = 600.0
 """How long a channel that refused a webhook is not asked again."""
+_FORBIDDEN_NAMES = re.compile("clyde|discord", re.IGNORECASE)
+_UNSEEN = "\u200b"
+
+
+def webhook_name(name: str) -> str:
+    """*name* as a webhook may bear it: Discord refuses some words, which look the same with a space of no width."""
+    parted = _FORBIDDEN_NAMES.sub(lambda found: f"{found[0][0]}{_UNSEEN}{found[0][1:]}", name)
+    return parted[:MAX_NAME]
 
 
 class PersonaWebhooks:
@@ -49,6 +62,36 @@ class PersonaWebhooks:
         self._known.put(home.id, (client, webhook))
         return webhook
 
+    async def post_for(self, client: Any, channel: Any, person: Author, text: str) -> str:
+        """Post *text* under the name and picture of *person*, who may write there themselves; the message's id."""
+        import discord
+
+        guild = getattr(channel, "guild", None)
+        member = guild.get_member(int(person.user_id)) if guild is not None and person.user_id.isdigit() else None
+        if member is None:
+            raise DeliveryError("under somebody's name I can write on a server only, to its members")
+        is_thread = getattr(channel, "parent", None) is not None
+        rights = channel.permissions_for(member)
+        if not (rights.send_messages_in_threads if is_thread else rights.send_messages):
+            raise DeliveryError("you may not write here yourself")
+        webhook = await self.find(client, channel)
+        if webhook is None:
+            raise DeliveryError("I need the right to manage webhooks here")
+        try:
+            async with asyncio.timeout(POST_WITHIN_S):
+                posted = await webhook.send(
+                    text,
+                    username=webhook_name(member.display_name),
+                    avatar_url=member.display_avatar.url,
+                    wait=True,
+                    allowed_mentions=discord.AllowedMentions.none(),
+                    **({"thread": discord.Object(id=channel.id)} if is_thread else {}),
+                )
+        except Exception as error:  # whatever the library raises
+            self.forget(channel)
+            raise delivery_error(error) from error
+        return str(posted.id)
+
     def forget(self, channel: Any) -> None:
         """The webhook of *channel* is gone."""
         self._known.pop((getattr(channel, "parent", None) or channel).id)
@@ -58,7 +101,7 @@ class PersonaWebhooks:
         for each in await home.webhooks():
             if each.token and each.user is not None and each.user.id in own:
                 return each
-        return await home.create_webhook(name=self._host.name[:80], reason="further personas speak through it")
+        return await home.create_webhook(name=webhook_name(self._host.name), reason="further personas speak through it")
 
     async def _tell_owner(self, home: Any, reason: str) -> None:
         logger.warning("no webhook for further personas", extra={"channel_id": home.id, "reason": reason})

@@ -12,7 +12,7 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.voice.backends import VoiceBackends, libraries_for
 from familiar_connect.voice.protocols import AudioOut, EarsFactory, SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
-from familiar_connect.voice.session import VoiceChannel, VoiceSession
+from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
 
 OpenSpeech = Callable[[], ServiceAccess]
 """Opens the speech services that the familiar's settings may name."""
@@ -54,13 +54,20 @@ class CallHost:
         return CallVoice(ears=backends.make_ears, synthesizer=backends.synthesizer, aclose=backends.aclose)
 
     def open_session(
-        self, voice: CallVoice, out: AudioOut, channel: VoiceChannel, *, show: Callable[[str], None]
+        self,
+        voice: CallVoice,
+        out: AudioOut,
+        channel: VoiceChannel,
+        *,
+        show: Callable[[str], None],
+        watcher: SessionWatcher | None = None,
     ) -> VoiceSession:
         """The familiar in a voice channel: it is fed what people say and speaks through *out*.
 
-        *show* is given what can only be read: notices, trouble, and sentences that could not be spoken.
+        *show* is given what can only be read: notices, trouble, and sentences that could not be spoken. *watcher* is
+        told what is heard and said as it happens.
         """
-        return VoiceSession(self._familiar, voice.ears, voice.synthesizer, out, channel, show=show)
+        return VoiceSession(self._familiar, voice.ears, voice.synthesizer, out, channel, show=show, watcher=watcher)
 
     def _open_own_speech(self) -> ServiceAccess:
         """The speech services without those that extensions bring."""

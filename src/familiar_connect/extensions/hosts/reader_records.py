@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from familiar_connect.audience import AudienceKind, RuledChannel
-from familiar_connect.history.channel_parents import Parents
-from familiar_connect.history.channel_readers import ReaderSet
+from familiar_connect.history.channel_readers import Parents, ReaderSet
 from familiar_connect.history.store import HistoryStore
 
 

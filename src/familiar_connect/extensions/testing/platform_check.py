@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +20,15 @@ from familiar_connect.errors import DeliveryError, SetupError
 from familiar_connect.extensions.host import PlatformHost, ReadBy
 from familiar_connect.extensions.part_context import PartContext
 from familiar_connect.extensions.parts import Extension, ExtensionPlatform
+from familiar_connect.extensions.testing.fair_time import LOOK_EVERY_S, LoopWatch, finish_within
 from familiar_connect.extensions.testing.trial_familiar import NAME, TrialFamiliar, open_trial_familiar
 from familiar_connect.llm.types import Message
-from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 
 LIMIT_S = 10.0
 """How long each step of a check may take."""
-LOOK_EVERY_S = 0.01
 HOLD_S = 1.0
-"""Longer than a busy computer takes for anything of ours on the loop."""
+"""Longer than anything of ours takes on the loop."""
 LONG_WORDS = 400
 """Words of the reply that has to be split."""
 SHORT, LONG = "short", "long"
@@ -111,7 +110,7 @@ class WatchedHost(PlatformHost):
     def __init__(
         self, trial: TrialFamiliar, platform: str, part: PartContext, tell: Callable[[str], None] = lambda line: None
     ) -> None:
-        super().__init__(trial.familiar, platform, part, tell)
+        super().__init__(trial.familiar, platform, part, tell, commands=BUILT_IN_COMMANDS)
         self.heard: list[_Heard] = []
         self.joined: set[int] = set()
 
@@ -128,7 +127,8 @@ async def check_platform(extension: Extension, network: PlatformNetwork, *, limi
     """Drive the platform of *extension* over *network*; `PlatformCheckFailed` lists everything that is wrong.
 
     Checked are its places, hearing, answering, splitting, who people are, who can read what, sending that fails, that
-    it lets others work meanwhile, and that it ends when it is told to. A step may take *limit_s* seconds.
+    it lets others work meanwhile, and that it ends when it is told to. A step may take *limit_s* seconds, of which only
+    those count in which this program could run.
     """
     await network.start()
     try:
@@ -163,7 +163,7 @@ class _PlatformChecker:
         self._limit_s = limit_s
         self._endings: list[BaseException | None] = []
         """How each run ended by itself: with an error, or None."""
-        self._longest_hold_s = 0.0
+        self._loop_watch = LoopWatch()
         self.faults: list[PlatformFault] = []
 
     async def run(self) -> None:
@@ -174,28 +174,18 @@ class _PlatformChecker:
         platform, host = made
         before = asyncio.all_tasks()
         running = asyncio.create_task(self._keep_running(platform), name="platform under test")
-        watching = asyncio.create_task(self._watch_loop(), name="watch of the loop")
-        try:
-            if await self._check_hearing(host):
-                await self._check_splitting(host)
-                await self._check_people(host)
-                await self._check_readers(host)
-                await self._check_refused_sending(host)
-        finally:
-            await self._check_ending(running, host, before)
-            await cancel_and_wait(watching)
-        if self._longest_hold_s > HOLD_S:
-            held = f"it held the program's loop for {self._longest_hold_s:.1f} s"
+        with self._loop_watch.watch():
+            try:
+                if await self._check_hearing(host):
+                    await self._check_splitting(host)
+                    await self._check_people(host)
+                    await self._check_readers(host)
+                    await self._check_refused_sending(host)
+            finally:
+                await self._check_ending(running, host, before)
+        if self._loop_watch.longest_hold_s > HOLD_S:
+            held = f"it held the program's loop for {self._loop_watch.longest_hold_s:.1f} s"
             self._add("loop", "run", f"{held}, and nobody was answered: do what takes long in `asyncio.to_thread`")
-
-    async def _watch_loop(self) -> None:
-        """Note how long the loop was held at most: nobody else's work moves meanwhile."""
-        loop = asyncio.get_running_loop()
-        last = loop.time()
-        while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            self._longest_hold_s = max(self._longest_hold_s, loop.time() - last - LOOK_EVERY_S)
-            last = loop.time()
 
     def _add(self, check: str, method: str, fix: str) -> None:
         self.faults.append(PlatformFault(check=check, method=method, fix=fix))
@@ -243,13 +233,13 @@ class _PlatformChecker:
     # Steps
 
     async def _wait_until(self, is_so: Callable[[], Awaitable[bool]]) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limit_s):
-                while True:
-                    if await is_so():
-                        return True
-                    await asyncio.sleep(LOOK_EVERY_S)
-        return False
+        async def look_until_so() -> None:
+            while True:
+                if await is_so():
+                    return
+                await asyncio.sleep(LOOK_EVERY_S)
+
+        return await finish_within(look_until_so(), self._limit_s)
 
     async def _say(self, host: WatchedHost, person: str, text: str, *, is_dm: bool) -> _Heard | None:
         """*person* writes; what was handed on of it, None where nothing was in time."""
@@ -258,9 +248,7 @@ class _PlatformChecker:
         async def is_heard() -> bool:
             return len(host.heard) > already
 
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limit_s):
-                await self._network.say(person, text, is_dm=is_dm)
+        await finish_within(self._network.say(person, text, is_dm=is_dm), self._limit_s)
         return host.heard[already] if await self._wait_until(is_heard) else None
 
     async def _is_shown(self, words: str, person: str | None) -> bool:
@@ -271,18 +259,15 @@ class _PlatformChecker:
 
     async def _rest(self, host: WatchedHost) -> None:
         """Wait until nothing is being answered, so that the next step begins in quiet."""
-        async with self._within():
+
+        async def wait() -> None:
             await self._trial.familiar.intake.wait_until_idle()
             path = self._trial.familiar.reply_path
             for channel_id in {each.message.channel_id for each in host.heard}:
                 await path.queue.wait_until_channel_idle(channel_id)
             await path.recorder.wait_until_idle()
 
-    @asynccontextmanager
-    async def _within(self) -> AsyncIterator[None]:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limit_s):
-                yield
+        await finish_within(wait(), self._limit_s)
 
     # Checks
 
@@ -356,12 +341,7 @@ class _PlatformChecker:
     async def _check_readers(self, host: WatchedHost) -> None:
         """A room is read by those who can read it, a direct message by the two of them."""
         room = next(each for each in host.heard if not each.message.is_dm)
-        async with self._within():
-            scene = await room.place.scene()
-            is_public = self._network.room_read_by is ReadBy.everyone
-            if scene.is_dm or scene.is_public != is_public:
-                named = self._network.room_read_by.name
-                self._add("readers", "Place.scene", f"the room must say `read_by=ReadBy.{named}`, for so it is")
+        await finish_within(self._check_room(room.place), self._limit_s)
         direct = await self._say(host, "ada", f"a {SHORT} word", is_dm=True)
         if direct is None:
             self._add("readers", "run", "a direct message was not handed on: call `host.hear` with `is_dm=True`")
@@ -381,20 +361,24 @@ class _PlatformChecker:
             self._add("readers", "Place.send", "the answer to a direct message did not arrive there")
         await self._rest(host)
 
+    async def _check_room(self, place: Place) -> None:
+        scene = await place.scene()
+        is_public = self._network.room_read_by is ReadBy.everyone
+        if scene.is_dm or scene.is_public != is_public:
+            named = self._network.room_read_by.name
+            self._add("readers", "Place.scene", f"the room must say `read_by=ReadBy.{named}`, for so it is")
+
     async def _check_refused_sending(self, host: WatchedHost) -> None:
         """What cannot be sent is a `DeliveryError`; afterwards it goes on."""
         place = next(each.place for each in host.heard if not each.message.is_dm)
         await self._network.refuse(is_refused=True)
         try:
-            async with asyncio.timeout(self._limit_s):
-                await place.send("This does not arrive.")
-            self._add("failure", "Place.send", "the network refused a text and nothing was raised: raise DeliveryError")
+            is_sent = await finish_within(place.send("This does not arrive."), self._limit_s)
+            fault = "the network refused a text and nothing was raised: raise DeliveryError"
+            late = f"it waited longer than {self._limit_s:g} s: raise DeliveryError in time"
+            self._add("failure", "Place.send", fault if is_sent else late)
         except DeliveryError:
             pass
-        except TimeoutError:
-            self._add(
-                "failure", "Place.send", f"it waited longer than {self._limit_s:g} s: raise DeliveryError in time"
-            )
         except Exception as error:  # isolation: whatever it is, it is the fault that is told
             kind = type(error).__name__
             self._add("failure", "Place.send", f"it raised {kind}, which ends the reply: raise DeliveryError from it")
@@ -417,14 +401,16 @@ class _PlatformChecker:
         if self._endings and self._endings[-1] is None:
             self._add("end", "run", "it ended by itself: hear and answer until cancelled, or raise an error")
         running.cancel()
-        _, pending = await asyncio.wait({running}, timeout=self._limit_s)
-        if pending:
+
+        async def has_ended() -> bool:
+            return running.done()
+
+        if not await self._wait_until(has_ended):
             self._add(
                 "end", "run", f"it still runs {self._limit_s:g} s after it was cancelled: let CancelledError pass"
             )
             return
-        async with self._within():
-            await host.aclose()
+        await finish_within(host.aclose(), self._limit_s)
         await self._rest(host)
 
         async def are_over() -> bool:

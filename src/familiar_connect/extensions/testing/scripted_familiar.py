@@ -19,6 +19,7 @@ from familiar_connect.identity import ChannelKey
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.reply.inspection.turn_view import view_turn
+from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 
@@ -194,7 +195,7 @@ async def start_familiar(
     async with opening as trial:
         familiar = trial.familiar
         part = PartContext(settings=None, clock=familiar.clock, folder=familiar.root)
-        host = PlatformHost(familiar, PLATFORM, part, lambda sentence: None)
+        host = PlatformHost(familiar, PLATFORM, part, lambda sentence: None, commands=BUILT_IN_COMMANDS)
         try:
             yield ScriptedFamiliar(trial, host)
         finally:

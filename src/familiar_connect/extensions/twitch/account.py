@@ -6,8 +6,12 @@ A token that has run out is renewed and handed to its keeper; one that was taken
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from familiar_connect.api import DeliveryError, SetupError
@@ -24,6 +28,13 @@ T = TypeVar("T")
 
 CALL_S = 30.0
 """How long one question to Twitch may take."""
+LATER_S = 30.0
+"""How long Twitch keeps up its limits on lines, where it does not say."""
+WAIT_AND_TRY = frozenset({"msg_slowmode", "msg_ratelimit", "msg_duplicate"})
+"""Reasons for not showing a line that are none any more after a while."""
+LONGEST_ANSWER = 64 * 1024
+NOT_ALLOWED = "Twitch does not let this account listen there"
+OWN_TROUBLE = "Twitch has trouble of its own"
 MAKE_A_TOKEN = "make a new one as docs/guides/twitch.md describes and put it into secrets.env"
 
 
@@ -119,7 +130,7 @@ class TwitchAccount:
         where = self._twitch.auth_base_url
         try:
             # a session of ours: the library leaves its own open when the call fails
-            async with asyncio.timeout(CALL_S), ClientSession() as http:
+            async with asyncio.timeout(CALL_S), ClientSession(raise_for_status=_fail_on_trouble) as http:
                 facts: Mapping[str, Any] = await validate_token(self._token, session=http, auth_base_url=where)
         except ClientConnectorError as error:
             raise DeliveryError("Twitch cannot be reached", retryable=True) from error
@@ -145,7 +156,7 @@ class TwitchAccount:
             if self._refresh_token is None:
                 raise SetupError(self._refused())
             try:
-                async with asyncio.timeout(CALL_S), ClientSession() as http:
+                async with asyncio.timeout(CALL_S), ClientSession(raise_for_status=_fail_on_trouble) as http:
                     self._token, self._refresh_token = await refresh_access_token(
                         self._refresh_token,
                         self._credentials.client_id,
@@ -189,58 +200,110 @@ class TwitchAccount:
 
     async def subscribe(self, topic: Topic, session_id: str) -> str | None:
         """Place one EventSub subscription; why it was refused, None when it was not."""
-        from aiohttp import ClientSession, ClientTimeout
-        from twitchAPI.type import UnauthorizedException
-
         wish = {
             "type": topic.kind.value,
             "version": topic.version,
             "condition": dict(topic.condition),
             "transport": {"method": "websocket", "session_id": session_id},
         }
-
-        async def ask() -> tuple[int, str]:
-            headers = {"Client-ID": self._credentials.client_id, "Authorization": f"Bearer {self._token}"}
-            url = f"{self._twitch.base_url}eventsub/subscriptions"
-            async with (
-                ClientSession(timeout=ClientTimeout(total=CALL_S)) as http,
-                http.post(url, json=wish, headers=headers) as answer,
-            ):
-                if answer.status == 401:
-                    raise UnauthorizedException("the token")
-                return answer.status, (await answer.text())[:300]
-
-        status, words = await self._call(ask)
-        if status in (202, 409):  # 409: asked for already
+        answer = await self._call(partial(self._post, "eventsub/subscriptions", wish))
+        if answer.status in (202, 409):  # 409: asked for already
             return None
-        if status == 403:
+        if answer.status == 403:
+            return self._why_not(topic)
+        if answer.status in (400, 404, 410):
+            return f"Twitch answered {answer.status}"
+        raise ConnectionError(f"Twitch answered {answer.status}")
+
+    def _why_not(self, topic: Topic) -> str:
+        """Why Twitch forbids a topic: the right is missing, or the account is not the one it is for."""
+        if topic.scope not in self.scopes:
             return f"this account lacks the right {topic.scope}"
-        if status in (400, 404, 410):
-            return f"Twitch answered {status}"
-        raise ConnectionError(f"Twitch answered {status} ({len(words)} characters)")
+        if topic.scope.startswith("user:"):
+            return NOT_ALLOWED
+        owner = "the streamer's or a moderator's" if topic.scope.startswith("moderator:") else "the streamer's"
+        return f"it takes {owner} token with the right {topic.scope}"
 
     async def send_message(self, broadcaster_id: str, text: str, *, parent_id: str | None = None) -> str:
-        """Write into a channel's chat, as the reply to the message *parent_id* where one is named; the message's id."""
-        from aiohttp import ClientConnectorError
-        from twitchAPI.type import TwitchAPIException, TwitchBackendException
+        """Write into a channel's chat, as the reply to the message *parent_id* where one is named; the message's id.
 
-        async def ask() -> Any:
-            return await self._twitch.send_chat_message(
-                broadcaster_id, self.user_id, text, reply_parent_message_id=parent_id
-            )
+        The library is not asked: it sleeps through a limit, and then takes the refusal for an answer.
+        """
+        from aiohttp import ClientConnectorError, ClientError
 
+        wish = {"broadcaster_id": broadcaster_id, "sender_id": self.user_id, "message": text}
+        wish |= {"reply_parent_message_id": parent_id} if parent_id is not None else {}
         try:
-            outcome = await self._call(ask)
+            answer = await self._call(partial(self._post, "chat/messages", wish))
         except ClientConnectorError as error:
             raise DeliveryError("Twitch cannot be reached", retryable=True) from error
-        except TwitchBackendException as error:
-            raise DeliveryError("Twitch has trouble of its own", retryable=True) from error
-        except (TwitchAPIException, KeyError) as error:  # KeyError: an answer without the promised data
-            raise DeliveryError(f"Twitch refused the message ({type(error).__name__})") from error
-        if outcome is None or not outcome.is_sent:
-            reason = getattr(getattr(outcome, "drop_reason", None), "code", None) or "no reason given"
-            raise DeliveryError(f"Twitch did not show the message ({reason})")
-        return str(outcome.message_id)
+        except (ClientError, OSError) as error:  # a time that is up is an OSError too
+            raise DeliveryError("Twitch did not answer", retryable=True, may_have_arrived=True) from error
+        except SetupError as error:
+            raise DeliveryError(str(error)) from error
+        return _sent_id(answer)
+
+    async def _post(self, path: str, wish: Mapping[str, Any]) -> _Answer:
+        """Ask Helix; a token that has run out is told as the library tells it."""
+        from aiohttp import ClientSession, ClientTimeout
+        from twitchAPI.type import UnauthorizedException
+
+        headers = {"Client-ID": self._credentials.client_id, "Authorization": f"Bearer {self._token}"}
+        async with (
+            ClientSession(timeout=ClientTimeout(total=CALL_S)) as http,
+            http.post(f"{self._twitch.base_url}{path}", json=wish, headers=headers) as answer,
+        ):
+            if answer.status == 401:
+                raise UnauthorizedException("the token")
+            text = (await answer.content.read(LONGEST_ANSWER)).decode(errors="replace")
+            return _Answer(answer.status, text, _wait_of(answer.headers))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What Helix answered."""
+
+    status: int
+    text: str
+    wait_s: float
+    """How long it asks to wait, where it refused because of a limit."""
+
+
+def _wait_of(headers: Mapping[str, str]) -> float:
+    try:
+        return min(max(float(headers["Ratelimit-Reset"]) - time.time(), 0.0), LATER_S)
+    except (KeyError, ValueError):
+        return LATER_S
+
+
+def _sent_id(answer: _Answer) -> str:
+    """The id of the line that was sent; why it was not is raised."""
+    if answer.status == 429:
+        raise DeliveryError("Twitch asks to write more slowly", retryable=True, retry_after_s=answer.wait_s)
+    if answer.status >= 500:
+        raise DeliveryError(OWN_TROUBLE, retryable=True, may_have_arrived=True)
+    if answer.status == 403:
+        raise DeliveryError("Twitch does not let this account write in the chat: it may be banned there")
+    try:
+        outcome = json.loads(answer.text)["data"][0]
+        if outcome["is_sent"]:
+            return str(outcome["message_id"])
+        reason = outcome.get("drop_reason") or {}
+        code, words = str(reason.get("code") or "no reason given"), str(reason.get("message") or "")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DeliveryError(f"Twitch refused the message ({answer.status})") from error
+    told = re.search(r"(\d{1,5}) second", words) if code == "msg_slowmode" else None
+    raise DeliveryError(
+        f"Twitch did not show the message ({code})",
+        retryable=code in WAIT_AND_TRY,
+        retry_after_s=float(told[1]) if told is not None else LATER_S,
+    )
+
+
+async def _fail_on_trouble(response: Any) -> None:
+    """Twitch's own trouble is no word on a token."""
+    if response.status >= 500 or response.status == 429:
+        raise DeliveryError(OWN_TROUBLE, retryable=True)
 
 
 async def open_account(credentials: Credentials, addresses: Addresses, renewed: OnTokenRenewed) -> TwitchAccount:

@@ -9,20 +9,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
 from familiar_connect.api import DeliveryError, PlatformHost, SetupError
-from familiar_connect.extensions.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
+from familiar_connect.extensions.twitch.account import (
+    NOT_ALLOWED,
+    Addresses,
+    Credentials,
+    TwitchAccount,
+    TwitchUser,
+    open_account,
+)
 from familiar_connect.extensions.twitch.commands import ChatCommands
 from familiar_connect.extensions.twitch.event_types import (
     Kind,
     Notification,
     Topic,
+    TwitchEvent,
     TwitchWatcherConfig,
 )
-from familiar_connect.extensions.twitch.eventsub import EventSub, Sleep
+from familiar_connect.extensions.twitch.eventsub import EventSub, ShutOut, Sleep
 from familiar_connect.extensions.twitch.inbound import (
+    UNSEEN,
     HeardLine,
     SentLines,
     chat_message,
@@ -40,8 +50,14 @@ logger = logging.getLogger(__name__)
 CHAT_SCOPES = ("user:read:chat", "user:write:chat")
 EVENTSUB = "wss://eventsub.wss.twitch.tv/ws"
 HEARD_IN_CHAT = (Kind.chat, Kind.message_deleted, Kind.user_cleared, Kind.chat_cleared)
+BANNED = "chat_user_banned"
+"""Why a chat is not told to us any more, in Twitch's word."""
 CLEARED_FOR = timedelta(days=1)
 """How far back a chat reaches that is cleared, of one person or of all: a stream, not the years before."""
+CHECK_TOKENS_S = 3600.0
+"""Twitch wants each token to be looked at once an hour."""
+SHOWN_WITHIN_S = 3.0
+"""How long the chat may take to show a line of ours that Twitch gave no answer about."""
 REWARD_OF_A_LINE = "channel_points_custom_reward_id"
 
 
@@ -57,17 +73,22 @@ class TwitchPlatform:
         speaker: Credentials,
         broadcaster: Credentials | None = None,
         addresses: Addresses | None = None,
+        channel: str | None = None,
         sleep: Sleep = asyncio.sleep,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
+        """*channel* is taken in place of the one in the settings."""
         self._host = host
-        self._settings: Settings = host.settings
+        self._settings: Settings = host.settings if channel is None else replace(host.settings, channel=channel)
         self._speaker = speaker
         self._broadcaster = broadcaster
         self._addresses = addresses or Addresses()
         self._sleep = sleep
         self._ready = ready
         self._rewards = Rewards(sleep)
+        self._granted: set[str] = set()
+        """What Twitch tells us of."""
+        self._is_shut_out = False
 
     async def run(self) -> None:
         """Hear and answer until cancelled; what the owner must mend is raised as one sentence."""
@@ -97,6 +118,18 @@ class TwitchPlatform:
                 topics = tuple(topic for one, topic in wanted if one is account)
                 session = self._session(account, topics, partial(self._heard, room, watcher))
                 group.create_task(session.run(), name=f"eventsub {account.login}")
+                group.create_task(self._check_token(account), name=f"token {account.login}")
+
+    async def _check_token(self, account: TwitchAccount) -> None:
+        """Look at a token from time to time; one that was taken back ends in a sentence."""
+        from aiohttp import ClientError
+
+        while True:
+            await asyncio.sleep(CHECK_TOKENS_S)
+            try:
+                await account.authenticate()
+            except (DeliveryError, ClientError, OSError) as error:  # Twitch's trouble: the next look tells
+                logger.info("a token could not be looked at", extra={"reason": type(error).__name__})
 
     # Setting up
 
@@ -147,7 +180,12 @@ class TwitchPlatform:
         async def ask(topic: Topic, session_id: str) -> None:
             why_not = await account.subscribe(topic, session_id)
             if why_not is None:
+                self._granted.add(topic.kind)
+                self._is_shut_out = self._is_shut_out and topic.kind is not Kind.chat
                 return
+            self._granted.discard(topic.kind)
+            if topic.kind is Kind.chat and why_not == NOT_ALLOWED:
+                raise self._shut_out()
             if topic.kind is Kind.chat:
                 raise SetupError(f"the chat of {self._settings.channel} cannot be read: {why_not}")
             self._host.tell_owner(f"Twitch tells nothing of {topic.kind.value}: {why_not}. See docs/guides/twitch.md.")
@@ -168,7 +206,21 @@ class TwitchPlatform:
                 f"Twitch took back our right to listen ({status}): make a new token as docs/guides/twitch.md "
                 f"describes and put it into secrets.env as {token_name}"
             )
-        self._host.tell_owner(f"Twitch no longer tells of {kind} ({status}).")
+        self._granted.discard(kind)
+        if kind == Kind.chat and status == BANNED:
+            raise self._shut_out()
+        if status != BANNED:  # what goes with a ban is told once, with the chat
+            self._host.tell_owner(f"Twitch no longer tells of {kind} ({status}).")
+
+    def _shut_out(self) -> ShutOut:
+        """The owner is told once, however often we look."""
+        if not self._is_shut_out:
+            self._is_shut_out = True
+            self._host.tell_owner(
+                f"{self._host.name} is banned from the chat of {self._settings.channel} on Twitch, so it hears nothing "
+                "there. It comes back by itself within minutes of being let in again."
+            )
+        return ShutOut()
 
     # Hearing
 
@@ -182,7 +234,7 @@ class TwitchPlatform:
                 by_moderator = is_moderator(notification)
                 self._host.start(room.answer_command(message, is_moderator=by_moderator), name="command")
                 return
-            if notification.event.get("cheer") and watcher.config.cheers_enabled:
+            if notification.event.get("cheer") and Kind.cheer in self._granted:
                 return  # told as a cheer, words and all
             if message is not None:
                 await self._heard_in_chat(room, message, watcher, notification.event.get(REWARD_OF_A_LINE))
@@ -192,7 +244,7 @@ class TwitchPlatform:
             self._rewards.learn(str(reward.get("id")), is_told=event is not None)
         if event is None:
             return
-        await room.receive(event_message(event, f"{EVENT_ID}{notification.message_id}"))
+        await room.receive(room.event_line(event, f"{EVENT_ID}{notification.message_id}"))
         if notification.kind == Kind.ads_begin:
             ending = self._ads_end(room, watcher, ad_seconds(notification.event), notification.message_id)
             self._host.start(ending, name="ads")
@@ -201,25 +253,23 @@ class TwitchPlatform:
         """A line of chat; one written with a reward that is told as an event is told with that, words and all."""
         known = self._rewards.lookup(str(reward_id)) if reward_id and watcher.config.redemption_names else False
         if known is None:
-            self._host.start(self._hold(room, message, str(reward_id)), name="reward")
+            self._host.start(self._hold(room, room.hold(message), str(reward_id)), name="reward")
         elif not known:
             await room.receive(message)
 
-    async def _hold(self, room: _Room, message: HeardLine, reward_id: str) -> None:
+    async def _hold(self, room: _Room, held: _HeldLine, reward_id: str) -> None:
         """Hand a line on unless its redemption tells of it; also when there is no time left to wait."""
+        is_told = False
         try:
             is_told = await self._rewards.lookup_or_wait(reward_id)
-        except asyncio.CancelledError:
-            await room.receive(message)
-            raise
-        if not is_told:
-            await room.receive(message)
+        finally:
+            await room.release(held, is_told=is_told)
 
     async def _ads_end(self, room: _Room, watcher: TwitchWatcher, after_s: float, message_id: str) -> None:
         await self._sleep(after_s)
         event = watcher.ads_ended(self._host.clock.now())
         if event is not None:
-            await room.receive(event_message(event, f"{EVENT_ID}{message_id}:end"))
+            await room.receive(room.event_line(event, f"{EVENT_ID}{message_id}:end"))
 
 
 class _Room:
@@ -231,6 +281,8 @@ class _Room:
         self._channel = channel
         self._id = channel.user_id
         self._own = SentLines()
+        self._last_answer = ""
+        self._held: list[_HeldLine] = []
         self._commands = ChatCommands(host, self._id, speaker.find_user)
         recent = partial(host.recent, self._id)
         self._place = TwitchPlace(channel.login, say=self._say, tell=host.tell_owner, recent=recent)
@@ -259,12 +311,29 @@ class _Room:
             reply_to=message.reply_to,
             wants_answer=message.wants_answer,
             channel_name=self._channel.login,
+            roles=message.roles,
         )
+
+    def event_line(self, event: TwitchEvent, message_id: str) -> HeardLine:
+        return event_message(event, message_id, us=self._speaker.login)
+
+    def hold(self, message: HeardLine) -> _HeldLine:
+        """Keep a line for a while, in which moderators may take it back; `release` ends that."""
+        self._held.append(_HeldLine(message))
+        return self._held[-1]
+
+    async def release(self, held: _HeldLine, *, is_told: bool) -> None:
+        """Hand a line on that is still there, unless an event tells of it."""
+        self._held.remove(held)
+        if not held.is_gone and not is_told:
+            await self.receive(held.message)
 
     def chat(self, notification: Notification) -> HeardLine | None:
         message = self._chat_message(notification)
         if message is not None and not message.is_self:
             self._place.note_message(message.message_id)
+        elif message is not None:
+            self._own.note_shown(message.text, message.message_id)
         return message
 
     def is_command(self, message: HeardLine) -> bool:
@@ -276,13 +345,24 @@ class _Room:
         if answer is None:
             return
         try:
-            await self._say(answer, parent_id=message.message_id)
+            await self._say(self._told_anew(answer), parent_id=message.message_id)
         except DeliveryError as error:
             logger.warning("a command could not be answered", extra={"reason": str(error)})
+
+    def _told_anew(self, answer: str) -> str:
+        """*answer*, marked so that nobody sees it where the last command had the same: Twitch shows no line twice."""
+        is_same, self._last_answer = answer == self._last_answer, answer
+        if is_same:
+            self._last_answer = ""
+        return f"{answer} {UNSEEN[0]}" if is_same else answer
 
     async def retract(self, notification: Notification) -> None:
         """Moderators took something back: a message, all of one person's, or the whole chat."""
         facts, since = notification.event, notification.timestamp - CLEARED_FOR
+        for held in self._held:
+            held.is_gone |= notification.kind == Kind.chat_cleared
+            held.is_gone |= facts.get("message_id") == held.message.message_id
+            held.is_gone |= facts.get("target_user_id") == held.message.author.user_id and "message_id" not in facts
         if notification.kind == Kind.message_deleted:
             await self._host.withdraw(self._id, [str(facts["message_id"])])
         elif notification.kind == Kind.chat_cleared:
@@ -301,7 +381,23 @@ class _Room:
 
     async def _say(self, line: str, *, parent_id: str | None = None) -> str:
         self._own.add(line)
-        return await self._speaker.send_message(self._channel.user_id, line, parent_id=parent_id)
+        try:
+            return await self._speaker.send_message(self._channel.user_id, line, parent_id=parent_id)
+        except DeliveryError as error:
+            shown = await self._own.wait_until_shown(line, SHOWN_WITHIN_S) if error.may_have_arrived else None
+            if shown is None:
+                raise
+            return shown
+        finally:
+            self._own.forget_pending(line)
+
+
+@dataclass(eq=False)
+class _HeldLine:
+    """A line that is not handed on yet."""
+
+    message: HeardLine
+    is_gone: bool = False
 
 
 def watcher_for(

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from familiar_connect.api import Place, PlatformHost
 from familiar_connect.api.support import LruCache
 from familiar_connect.extensions.twitch.account import TwitchUser
-from familiar_connect.extensions.twitch.inbound import HeardLine
+from familiar_connect.extensions.twitch.inbound import HeardLine, without_mention
 from familiar_connect.extensions.twitch.small_tools import cut_line, fold_case, in_one_line
 
 HELP = "help"
-FOR_EVERYBODY = ("privacy", "stop")
+FOR_EVERYBODY = ("privacy", "remind", "stop")
 FOR_MODERATORS = ("ignore", "unignore", "reset")
 ABOUT_SOMEBODY = frozenset({"ignore", "unignore"})
 NOT_A_MODERATOR = "That is for the streamer and the moderators."
@@ -42,7 +42,7 @@ class ChatCommands:
 
     def parse(self, text: str) -> tuple[str, str] | None:
         """The name of a command and the words behind it; None: the line is none of ours."""
-        call, _, rest = in_one_line(text).partition(" ")
+        call, _, rest = without_mention(in_one_line(text)).partition(" ")
         if fold_case(call) not in self._calls:
             return None
         name, _, words = rest.strip().partition(" ")
@@ -70,6 +70,7 @@ class ChatCommands:
             place,
             may_manage=is_moderator,
             is_operator=is_moderator,
+            others_read=True,
         )
         return self._help() if reply is None else cut_line(in_one_line(self._as_typed_here(reply)), MAX_CHARS)
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from string import ascii_letters
 
 from familiar_connect.api import Author
 from familiar_connect.extensions.twitch.event_types import Priority, TwitchEvent, TwitchWatcherConfig
@@ -15,6 +17,7 @@ ANONYMOUS_CHEERER = "An anonymous cheerer"
 ADS_BEGUN = "An ad has begun on the channel"
 ADS_ENDED = "Ads have ended"
 SOMEONE = "Someone"
+_CHEERMOTE = re.compile(r"[A-Za-z]{2,30}[0-9]{1,7}")
 
 
 def format_redemption(viewer: Author | None, reward: str, user_input: str | None = None) -> str:
@@ -35,7 +38,19 @@ def format_resubscription(viewer: Author | None, months: int, tier: str | int, m
 
 
 def format_cheer(viewer: Author | None, bits: int, message: str | None = None) -> str:
-    return f"{_name(viewer, ANONYMOUS_CHEERER)} has cheered with {bits} bits{_says(message)}"
+    words = _without_cheermotes(message or "", bits)
+    return f"{_name(viewer, ANONYMOUS_CHEERER)} has cheered with {bits} bits{_says(words)}"
+
+
+def _without_cheermotes(message: str, bits: int) -> str:
+    """*message* without the marks that the bits were typed by, such as `cheer100`; they are no words.
+
+    They are told from words by their numbers, which come to *bits* together.
+    """
+    marks = [word for word in message.split() if _CHEERMOTE.fullmatch(word)]
+    if sum(int(word.lstrip(ascii_letters)) for word in marks) != bits:
+        return message
+    return " ".join(word for word in message.split() if word not in marks)
 
 
 def format_follow(viewer: Author | None) -> str:

@@ -27,6 +27,10 @@ GRACE_S = 5.0
 LEFTOVERS_S = 0.2
 """How long a connection we leave may stay silent before nothing more is expected of it."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+SHUT_OUT_S = 300.0
+"""How long to wait before asking again, where we are shut out of a chat."""
+CLOSE_S = 1.0
+"""How long a connection we close may take to say goodbye; one that is half open never does."""
 MOST_IDS = 2_000
 """Message ids remembered, to hear nothing twice; the history knows older ones."""
 LONGEST_MESSAGE = 1024 * 1024
@@ -39,6 +43,10 @@ class Broken(Exception):
     """The connection ended or went silent."""
 
 
+class ShutOut(Exception):
+    """We may not hear this any more, and may again some day: nobody but a moderator can change that."""
+
+
 @dataclass
 class _Connection:
     socket: Any
@@ -47,7 +55,10 @@ class _Connection:
 
 
 class EventSub:
-    """One connection for one account's topics. *ask* places a subscription, *heard* is told each notification."""
+    """One connection for one account's topics. *ask* places a subscription, *heard* is told each notification.
+
+    *ask* and *revoked* raise `ShutOut` where all is to be asked for again after a while.
+    """
 
     def __init__(
         self,
@@ -82,6 +93,8 @@ class EventSub:
                     await self._ask_for_all(connection)
                     wait_s = FIRST_WAIT_S
                     await self._hear(http, connection)
+                except ShutOut:
+                    await self._sleep(SHUT_OUT_S)
                 except (ClientError, Broken, TimeoutError, OSError) as error:
                     logger.info(
                         "the EventSub connection is made anew", extra={"reason": _reason(error), "wait_s": wait_s}
@@ -90,7 +103,10 @@ class EventSub:
                     wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
     async def _open(self, http: Any, url: str) -> _Connection:
-        socket = await http.ws_connect(url, max_msg_size=LONGEST_MESSAGE)
+        from aiohttp import ClientWSTimeout
+
+        wait = ClientWSTimeout(ws_close=CLOSE_S)
+        socket = await http.ws_connect(url, max_msg_size=LONGEST_MESSAGE, timeout=wait)
         try:
             kind, _, payload = _parts(await _text(socket))
             if kind != "session_welcome":
@@ -149,7 +165,7 @@ class EventSub:
                 self._revoked(str(subscription["type"]), str(subscription["status"]))
             elif kind == "notification" and (notification := self._new(metadata, payload)) is not None:
                 await self._heard(notification)
-        except SetupError:
+        except (SetupError, ShutOut):
             raise
         except Exception as error:  # isolation: one message that makes no sense silences no other
             logger.warning("a message of EventSub was not understood", extra={"reason": _reason(error)})

@@ -19,7 +19,7 @@ from familiar_connect.api import (
     ReplyTarget,
     Scene,
 )
-from familiar_connect.extensions.twitch.small_tools import fold_case, in_one_line
+from familiar_connect.extensions.twitch.small_tools import cut_line, fold_case, in_one_line
 
 MESSAGE_LIMIT = 500
 EVENT_ID = "event:"
@@ -108,8 +108,9 @@ class TwitchPlace(Place):
     async def tell_asker(self, asked: InboundMessage, text: str) -> None:
         """One line in the chat, to whoever said *asked*."""
         is_line = asked.message_id is not None and not asked.message_id.startswith(EVENT_ID)
-        line = in_one_line(f"@{asked.author.label} {text}" if is_line else text)
-        await self._say(line, parent_id=asked.message_id if is_line else None)
+        words = text.removeprefix(f"{asked.author.label}, ")
+        line = in_one_line(f"@{asked.author.label} {words}" if is_line else text)
+        await self._say(cut_line(line, MESSAGE_LIMIT), parent_id=asked.message_id if is_line else None)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent(limit)

@@ -8,12 +8,10 @@ from xml.sax.saxutils import escape, quoteattr
 from familiar_connect.api.speech import (
     SERVICE_RATE,
     ServiceCalls,
-    SpeechServiceError,
     TTSResult,
     check_speech_length,
-    read_sound,
+    read_speech,
 )
-from familiar_connect.api.support import off_loop
 
 SYNTHESIS_PATH = "cognitiveservices/v1"
 OUTPUT_FORMAT = "raw-24khz-16bit-mono-pcm"
@@ -42,10 +40,7 @@ class AzureTTSClient:
         answer = await self._calls.post(
             SYNTHESIS_PATH, headers=headers, content=build_ssml(text, self._voice).encode("utf-8"), said=text
         )
-        pcm = await off_loop(read_sound, answer, service.name)
-        if not pcm:
-            raise SpeechServiceError(f"{service.name} answered without any sound.")
-        return TTSResult(pcm)
+        return await read_speech(answer, service.name)
 
     async def aclose(self) -> None:
         await self._calls.aclose()

@@ -28,7 +28,7 @@ class WhisperRecognizer:
     async def load(self) -> None:
         """Load the model now, so that the first stretch does not wait for it."""
         async with self._alone:
-            await off_loop(self._loaded)
+            await off_loop(self._load)
 
     async def recognize(self, pcm: bytes) -> str:
         async with self._alone:
@@ -38,7 +38,7 @@ class WhisperRecognizer:
         import numpy as np
 
         samples = np.frombuffer(pcm, dtype="<i2").astype(np.float32) / 32768
-        segments, _ = self._loaded().transcribe(
+        segments, _ = self._load().transcribe(
             samples,
             language="en",
             beam_size=1,
@@ -48,7 +48,7 @@ class WhisperRecognizer:
         )
         return " ".join(each.text.strip() for each in segments if each.no_speech_prob < NO_SPEECH).strip()
 
-    def _loaded(self) -> Any:
+    def _load(self) -> Any:
         if self._model is None:
             from faster_whisper import WhisperModel
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from familiar_connect.api.speech import (
     SERVICE_RATE,
     ServiceCalls,
-    SpeechServiceError,
     TTSResult,
     check_speech_length,
-    read_sound,
+    read_speech,
 )
-from familiar_connect.api.support import off_loop
 
 
 class OpenAITTSClient:
@@ -29,10 +27,7 @@ class OpenAITTSClient:
         headers = {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         wanted = {"model": self._model, "voice": self._voice, "input": text, "response_format": "pcm"}
         answer = await self._calls.post("audio/speech", headers=headers, json=wanted, said=text)
-        pcm = await off_loop(read_sound, answer, service.name)
-        if not pcm:
-            raise SpeechServiceError(f"{service.name} answered without any sound.")
-        return TTSResult(pcm)
+        return await read_speech(answer, service.name)
 
     async def aclose(self) -> None:
         await self._calls.aclose()

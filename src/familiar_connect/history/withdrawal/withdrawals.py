@@ -28,8 +28,8 @@ LONGEST_REPLY = timedelta(hours=1)
 MOST_ASKED = 40
 """Words looked for in one reading of the history; for more, all of it is read once."""
 _SEEN = f"({UNMARKED} OR mark = 'belated') AND content != '{DELETED}'"
-_SAID_WITH = ("embeds", "attachments", "forwards")
-_WORDS_IN = ("text", "title", "description", "filename", "transcript")
+_SAID_WITH = ("embeds", "attachments", "forwards", "poll")
+_WORDS_IN = ("text", "title", "description", "filename", "transcript", "question")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,12 @@ from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.call_clock import CallClock, CallLimits
 from familiar_connect.llm.embedded.gguf import ModelFile
-from familiar_connect.llm.embedded.repetition import last_replies, unlike
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
-from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy
 from familiar_connect.llm.sampling import sampler_fields
-from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec
+from familiar_connect.llm.types import Capabilities, Completion, CompletionRequest, Message, Sampling
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,11 +49,18 @@ SAMPLING = {
 of them. They also fall on the end of a turn, which stands in every prompt; the bias gives that back, or replies
 would run on to the limit."""
 
-RESAMPLING = {"repeat_penalty": 1.3, "repeat_last_n": 256, "presence_penalty": 0.6}
-"""On top of that, where a reply was the same as an earlier one."""
-HOTTER = 0.3
-"""How much warmer each further attempt is."""
-FILE_SAMPLING = {"min_p": 0.05}
+RESAMPLING: dict[str, object] = {"repeat_penalty": 1.15, "repeat_last_n": 128}
+"""Where a reply was thrown away. With more of it so small a model finds no words but those of web pages."""
+FILE_SAMPLING: dict[str, object] = {"min_p": 0.05}
+SIDE_SAMPLING: dict[str, object] = {
+    "dry_multiplier": 0.8,
+    "dry_allowed_length": 12,
+    "dry_penalty_last_n": 256,
+    "dry_sequence_breakers": ["---FILE:"],
+}
+"""For side calls. A model of 1.5 billion parameters that writes memory repeats a sentence of its summary, or a list of
+topics, up to the limit: minutes on one core. What it copies stands further back, in the prompt, so only long runs of
+its own last words are punished; the marks that stand around each file break a run, and an end of line does not."""
 REPLY_PLACE, SIDE_PLACE = 0, 1
 """Where the server keeps what it read: the conversation apart from side calls."""
 
@@ -96,6 +100,8 @@ class EmbeddedModel(LLMClient):
                 timeout_s=given.timeout_s or (TIMEOUT_S if file is None else FILE_TIMEOUT_S),
                 reply_timeout_s=given.reply_timeout_s,
                 sampling=given.sampling,
+                slot=given.slot,
+                at_once=given.at_once,
             ),
             capabilities=capabilities,
             fallbacks=fallbacks,
@@ -118,7 +124,7 @@ class EmbeddedModel(LLMClient):
             "cache_prompt": True,
         }
         if self._file is not None:
-            payload["id_slot"] = REPLY_PLACE if self.is_main else SIDE_PLACE
+            payload |= {"id_slot": REPLY_PLACE} if self.is_main else {"id_slot": SIDE_PLACE, **SIDE_SAMPLING}
             if self._file.has_optional_thinking:
                 payload["chat_template_kwargs"] = {"enable_thinking": False}
         return payload
@@ -132,30 +138,8 @@ class EmbeddedModel(LLMClient):
             sampling = Sampling(stop=sampling.stop, max_output_tokens=sampling.max_output_tokens)
         return super()._call_fields(sampling)
 
-    def start(
-        self,
-        messages: Sequence[Message],
-        *,
-        stop: Sequence[str] = (),
-        max_tokens: int | None = None,
-        tools: Sequence[ToolSpec] = (),
-        may_call: bool = True,
-        sampling: Sampling | None = None,
-    ) -> CompletionStream:
-        """The answer in pieces; one of the last replies is not said again."""
-
-        first = super().start(
-            messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call, sampling=sampling
-        )
-
-        def start_again(attempt: int) -> CompletionStream:
-            warmer = {**RESAMPLING, "temperature": (self.temperature or 0.0) + HOTTER * attempt}
-            payload = self._request(messages, stop, max_tokens, tools, may_call, sampling) | warmer
-            completion = self._new_completion()
-            return PieceStream(completion, self._attempts(completion, list(messages), payload))
-
-        replies = last_replies(messages)
-        return unlike(replies, first, start_again) if replies else first
+    def _resampled(self, payload: Mapping[str, object], attempt: int) -> dict[str, object]:
+        return {**RESAMPLING, **super()._resampled(payload, attempt)}
 
     async def learn_limits(self) -> None:
         """Nothing: what runs here is known."""
@@ -163,7 +147,9 @@ class EmbeddedModel(LLMClient):
     async def prime(self, messages: Sequence[Message]) -> bool:
         """Work a prompt's beginning before it is needed. False when a real call was there or came first."""
         try:
-            return await self.server.run_when_idle(self._work_ahead(messages))
+            worked = await self.server.run_when_idle(self._work_ahead(messages))
+            logger.debug("Worked ahead" if worked else "Gave way to a call")
+            return worked
         except ModelError as error:
             logger.debug("Working ahead failed", extra={"error": str(error)})
             return False
@@ -180,7 +166,7 @@ class EmbeddedModel(LLMClient):
 
     async def _work_ahead(self, messages: Sequence[Message]) -> None:
         endpoint = await self._endpoint()
-        payload = {**self._request(messages, (), 0), "stream": True}
+        payload = {**self._call_payload(CompletionRequest(messages, max_tokens=0)), "stream": True}
         clock = self._clock(first_token_s=None, timeout_s=self.timeout_s)
         async with super()._post(endpoint, messages, payload, clock) as response:
             async for _ in response.aiter_raw():

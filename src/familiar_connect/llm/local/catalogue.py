@@ -59,8 +59,8 @@ class CatalogueModel:
     sha256: str
     licence: str
     note: str = ""
-    is_offered: bool = False
-    """Whether a chat on the small default offers it."""
+    is_for_code: bool = False
+    """Whether it was made for code: a chat offers it only where no other can be fetched."""
     packages: PackageRoute | None = None
 
     @property
@@ -122,7 +122,7 @@ def _model(row: dict[str, object]) -> CatalogueModel:
         sha256=_text(row, "sha256", _SHA256),
         licence=_text(row, "licence"),
         note=_text(row, "note") if "note" in row else "",
-        is_offered=row.get("is_offered") is True,
+        is_for_code=row.get("is_for_code") is True,
         packages=_route(packages) if packages is not None else None,
     )
 

@@ -7,12 +7,15 @@ blocking code for a command.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from familiar_connect.support.text import one_line
+from familiar_connect.support.web_origin import is_this_machine
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,10 +45,21 @@ class LocalServer:
 
 def find_local_servers(more_ports: Sequence[int] = ()) -> list[LocalServer]:
     """Every model server at the usual ports and *more_ports*, in that order."""
-    ports = {**dict.fromkeys(more_ports, "a model server"), **USUAL_PORTS}
+    ports = {**dict.fromkeys(more_ports, "a model server"), **_own_ollama_port(), **USUAL_PORTS}
     with ThreadPoolExecutor(max_workers=len(ports)) as pool:
         found = list(pool.map(lambda port: _look(port, ports[port]), ports))
     return [server for server in found if server is not None]
+
+
+def _own_ollama_port() -> dict[int, str]:
+    """Where Ollama listens if it was told so, on this computer."""
+    try:
+        told = urlsplit(f"//{os.environ.get('OLLAMA_HOST', '').rpartition('//')[2]}")
+        host, port = told.hostname or "", told.port
+    except ValueError:
+        return {}
+    is_here = host in ("", "0.0.0.0", "::") or is_this_machine(f"http://{host}")
+    return {port: "Ollama"} if port and is_here else {}
 
 
 def _look(port: int, kind: str) -> LocalServer | None:

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +29,6 @@ from familiar_connect.memory.index.passages import (
     PreparedPassage,
     count_numbers,
     digest_of,
-    moment_of,
     prepare_passages,
 )
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
@@ -43,14 +41,26 @@ from familiar_connect.memory.index.storage import (
     sync_vectors,
 )
 from familiar_connect.memory.index.vectors.blobs import from_blobs, to_blob
+from familiar_connect.memory.index.vectors.chunk_rows import (
+    CHUNK_STEPS,
+    TABLES,
+    from_counts,
+    insert_chunk,
+    to_counts,
+)
+from familiar_connect.memory.index.vectors.passage_rows import moment_of
+from familiar_connect.memory.index.vectors.short_text import fill_table, restore_text
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
-VERSION = "3"
+VERSION = "6"
 EMBED_BATCH = 32
-PAGE_BYTES = 16_384
-"""Of a chunk and its vector one has room in a page of the usual size, and a third of that is wasted."""
-_IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
+PAGE_BYTES = 512
+"""Of a chunk and its vector two have room in a page of the usual size, and a fifth of that is wasted. A row that
+goes on over several small pages fills them, and a table of one row, of which there are a dozen, takes but one."""
+_OF_FILES = "FROM documents d CROSS JOIN stored_chunks c ON c.id >= d.doc AND c.id < d.doc + d.chunk_count WHERE"
+"""The chunks of a file have numbers in a row from its own on, so that nobody needs an index to find them."""
+_IN_FOLDER = f"{_OF_FILES} d.rel_path >= ? AND d.rel_path < ?"
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +110,7 @@ class EmbeddingIndex:
         self.dim = dim
         identity = {"version": VERSION, "model": model_name, "dim": str(dim)}
         self._file = DerivedFile(self.path, create=_create, identity=identity, page_bytes=PAGE_BYTES)
-        self._chunks = Vectors(dim)
+        self._chunks = Vectors(dim, CHUNK_STEPS)
         self._building = threading.RLock()
         self._level: tuple[int, int] = (-1, -1)
         self._refreshed: set[str] | None = None
@@ -147,7 +157,7 @@ class EmbeddingIndex:
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(stale))
-            self._file.compact_once_level(len(stats.rebuilt_paths) + len(stats.removed_paths))
+            self._file.compact_once_level(len(stats.rebuilt_paths) + len(stats.removed_paths), "passage_words")
         return stats
 
     def refresh(
@@ -183,10 +193,10 @@ class EmbeddingIndex:
         self._catch_up()
         hits = self._chunks.nearest(wanted, top_k)
         rows = self._file.read(
-            "SELECT id, rel_path, heading_path, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT id, rel_path, heading_path, text FROM stored_chunks WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps([number for number, _ in hits]),),
         )
-        texts = {number: (path, heading, text) for number, path, heading, text in rows}
+        texts = {number: (path, heading, restore_text(stored)) for number, path, heading, stored in rows}
         return [RetrievedChunk(*texts[number], score=score) for number, score in hits if number in texts]
 
     def has_folder(self, folder: str) -> bool:
@@ -196,29 +206,30 @@ class EmbeddingIndex:
     def query_folder(self, vector: Vector, top_k: int, folder: str) -> list[NumberedChunk]:
         """The chunks nearest to *vector* among the files of one folder, best first."""
         self._catch_up()
-        ids = read_ids(self._file, f"SELECT id {_IN_FOLDER}", (folder, folder + "\U0010ffff"))
+        ids = read_ids(self._file, f"SELECT c.id {_IN_FOLDER}", (folder, folder + "\U0010ffff"))
         near = self._chunks.compare(np.asarray(vector, dtype=np.float32).reshape(-1))
         cosines = zip(ids.tolist(), near.of(ids, math.nan).tolist(), strict=True)
         known = [hit for hit in cosines if not math.isnan(hit[1])]
         best = sorted(known, key=lambda hit: (-hit[1], hit[0]))[: max(0, top_k)]
         rows = self._file.read(
-            "SELECT c.id, c.rel_path, c.heading_path, c.text, (SELECT COUNT(*) FROM chunks b"
-            " WHERE b.rel_path = c.rel_path AND b.id <= c.id), (SELECT COUNT(*) FROM chunks b"
-            " WHERE b.rel_path = c.rel_path) FROM chunks c WHERE c.id IN (SELECT value FROM json_each(?))",
+            "SELECT c.id, c.rel_path, c.heading_path, c.text, c.id - d.doc + 1, d.chunk_count"
+            " FROM stored_chunks c CROSS JOIN documents d ON d.rel_path = c.rel_path"
+            " WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([number for number, _ in best]),),
         )
         held = {row[0]: row[1:] for row in rows}
         return [
-            NumberedChunk(path, heading, text, score, number, count)
+            NumberedChunk(path, heading, restore_text(stored), score, number, count)
             for id_, score in best
             if id_ in held
-            for path, heading, text, number, count in (held[id_],)
+            for path, heading, stored, number, count in (held[id_],)
         ]
 
     def counts(self) -> dict[str, int]:
         """How many files, chunks and passages there are."""
         row = self._file.read(
-            "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM chunks), (SELECT COUNT(*) FROM passages)"
+            "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM stored_chunks),"
+            " (SELECT TOTAL(count) FROM passages)"
         )[0]
         return dict(zip(("files", "chunks", "passages"), map(int, row), strict=True))
 
@@ -305,11 +316,14 @@ class EmbeddingIndex:
         kept: dict[bytes, bytes] = {}
         exact: dict[bytes, bytes] = {}
         for prepared in files:
-            rows = self._file.read("SELECT text, vector FROM chunks WHERE rel_path = ?", (prepared.rel_path,))
+            rows = self._file.read(f"SELECT c.text, c.counts {_OF_FILES} d.rel_path = ?", (prepared.rel_path,))
             kept |= self.passages.vectors_by_digest(prepared.rel_path)
-            exact |= {digest_of(text): vector for text, vector in rows}
+            floats = from_counts([counts for _, counts in rows], self.dim)
+            exact |= {
+                digest_of(restore_text(row[0])): to_blob(vector) for row, vector in zip(rows, floats, strict=True)
+            }
         found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
-        # What is stored of a passage is enough for a passage; a chunk, whose floats are kept, gets exact ones.
+        # What is stored of a passage is enough for a passage; a chunk has far more of its vector kept.
         for text in [chunk.text for prepared in files for chunk in prepared.chunks]:
             found.pop(text, None)
         found |= {text: exact[digest] for text in wanted if (digest := digest_of(text)) in exact}
@@ -337,7 +351,7 @@ class EmbeddingIndex:
             connection.execute("UPDATE generation SET number = number + 1")
         self._chunks.drop(dropped)
         if added:
-            self._chunks.put([number for number, _ in added], from_blobs([blob for _, blob in added], self.dim))
+            self._chunks.put([number for number, _ in added], from_counts([blob for _, blob in added], self.dim))
         if self._level == (self._file.open_count, before):
             self._level = (self._file.open_count, before + 1)
         self.passages.commit_vectors(before)
@@ -352,21 +366,20 @@ class EmbeddingIndex:
         with self._building:
             if self._file.open_count != self._level[0]:
                 self._chunks.clear()
-            stored = read_ids(self._file, "SELECT id FROM chunks")
-            select = "SELECT id, vector FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-            sync_vectors(self._chunks, self._file, stored, select, from_blobs)
+            stored = read_ids(self._file, "SELECT id FROM stored_chunks")
+            select = "SELECT id, counts FROM stored_chunks WHERE id IN (SELECT value FROM json_each(?))"
+            sync_vectors(self._chunks, self._file, stored, select, from_counts)
             self._level = level
 
 
 def _create(connection: sqlite3.Connection) -> None:
+    fill_table(connection)
     for statement in (
         "CREATE TABLE documents (rel_path TEXT PRIMARY KEY, mtime REAL, chunk_count INTEGER, doc INTEGER,"
-        " ctime REAL, size INTEGER, digest BLOB, said_at REAL) WITHOUT ROWID",
-        "CREATE TABLE chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
-        " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, vector BLOB)",
-        "CREATE INDEX chunks_by_path ON chunks (rel_path)",
+        " ctime REAL, size INTEGER, digest BLOB) WITHOUT ROWID",
         "CREATE TABLE generation (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), number INTEGER, last_doc INTEGER)",
         "INSERT INTO generation VALUES (1, 0, 0)",
+        *TABLES,
         *Passages.TABLES,
     ):
         connection.execute(statement)
@@ -380,12 +393,13 @@ def _generation(connection: sqlite3.Connection) -> int:
 
 
 def _delete_rows(connection: sqlite3.Connection, rel_path: str, passages: Passages) -> list[int]:
-    row = connection.execute("SELECT doc FROM documents WHERE rel_path = ?", (rel_path,)).fetchone()
+    select = "SELECT doc, chunk_count FROM documents WHERE rel_path = ?"
+    row = connection.execute(select, (rel_path,)).fetchone()
     if row is None:
         return []
     passages.delete(connection, row[0])
-    ids = [chunk for (chunk,) in connection.execute("SELECT id FROM chunks WHERE rel_path = ?", (rel_path,))]
-    connection.execute("DELETE FROM chunks WHERE rel_path = ?", (rel_path,))
+    ids = list(range(row[0], row[0] + row[1]))
+    connection.execute("DELETE FROM stored_chunks WHERE id >= ? AND id < ?", (row[0], row[0] + row[1]))
     connection.execute("DELETE FROM documents WHERE rel_path = ?", (rel_path,))
     return ids
 
@@ -394,27 +408,21 @@ def _insert_rows(
     connection: sqlite3.Connection, prepared: _Prepared, vectors: dict[str, bytes], passages: Passages
 ) -> list[tuple[int, bytes]]:
     # A new number each time: what was under the old one is never mistaken for what is there now.
-    count = count_numbers(len(prepared.passages))
+    count = max(count_numbers(len(prepared.passages)), len(prepared.chunks))
     take = "UPDATE generation SET last_doc = last_doc + ? RETURNING last_doc"
     doc = connection.execute(take, (count,)).fetchone()[0] - count + 1
-    said_at = moment_of(prepared.rel_path, datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC))
+    counts = list(map(to_counts, from_blobs([vectors[chunk.text] for chunk in prepared.chunks], passages.vectors.dim)))
+    numbered = list(enumerate(prepared.chunks, doc))
+    for (number, chunk), blob in zip(numbered, counts, strict=True):
+        insert_chunk(connection, number, chunk, blob, passages.vectors.dim)
     file_facts = (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks))
     connection.execute(
-        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*file_facts, doc, *prepared.stamp[1:], prepared.digest, said_at),
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)", (*file_facts, doc, *prepared.stamp[1:], prepared.digest)
     )
-    numbered: list[tuple[int, PreparedChunk]] = []
-    for chunk in prepared.chunks:
-        values = (chunk.rel_path, chunk.heading_path, chunk.char_start, chunk.char_end, chunk.token_count, chunk.text)
-        cursor = connection.execute(
-            "INSERT INTO chunks (rel_path, heading_path, char_start, char_end, token_count, text, vector)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*values, vectors[chunk.text]),
-        )
-        numbered.append((int(cursor.lastrowid or 0), chunk))
     if numbered:
+        said_at = moment_of(prepared.rel_path, prepared.stamp.mtime)
         passages.insert(connection, doc, numbered, said_at, prepared.passages, vectors)
-    return [(number, vectors[chunk.text]) for number, chunk in numbered]
+    return [(number, blob) for (number, _), blob in zip(numbered, counts, strict=True)]
 
 
 def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared | None:

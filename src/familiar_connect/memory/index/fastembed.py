@@ -54,10 +54,10 @@ class FastEmbedModel:
     def dim(self) -> int:
         """How many numbers a text becomes."""
         if self._dim is None:
-            self._dim = find_dim(self.name) or self._measured_dim()
+            self._dim = find_dim(self.name) or self._measure_dim()
         return self._dim
 
-    def _measured_dim(self) -> int:
+    def _measure_dim(self) -> int:
         import numpy as np  # heavy: whoever only asks what is there does without it
 
         return int(np.asarray(list(self._ready().embed(["one"]))).shape[-1])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HASHING_DIM = 384
+HASHING_NAME = f"hashing-{HASHING_DIM}"
 MAX_CHARS = 4_000
 TRIPLE_WEIGHT = 0.3
 _WORD = re.compile(r"\w+")

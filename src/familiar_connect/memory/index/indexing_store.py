@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.folders import index_folder
 from familiar_connect.memory.index.folder_listing import FolderSnapshot
+from familiar_connect.memory.index.hashing import HASHING_NAME, HashingModel
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHits, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
-from familiar_connect.support.file_lock import SharedLock
+from familiar_connect.support.files import SharedLock
 from familiar_connect.support.folder_watch import FolderWatch
-from familiar_connect.support.heap import freeze_heap
-from familiar_connect.support.thread_pools import is_program, lower_thread_priority
+from familiar_connect.support.thread_pools import freeze_heap, is_program, lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
@@ -149,11 +149,13 @@ def choose_embedder(
 
     *wanted* is `auto` (the one that came with the program), `hashing`, or the name of a model fastembed knows.
     """
-    from familiar_connect.memory.index import fastembed, hashing, minilm
+    from familiar_connect.memory.index import minilm
 
-    if wanted == hashing.HashingModel().name:
+    if wanted == HASHING_NAME:
         wanted = "hashing"
     if wanted not in ("auto", "hashing", minilm.MINILM_NAME):
+        from familiar_connect.memory.index import fastembed
+
         lacking = fastembed.why_unavailable(wanted, cache_path=cache_path, may_fetch=may_fetch)
         if lacking is None:
             return fastembed.FastEmbedModel(
@@ -165,13 +167,11 @@ def choose_embedder(
     if wanted != "hashing" and reason is None:
         model = minilm.MiniLMModel()
         return model, " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
-    return hashing.HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
+    return HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
 
 
 def lacks_embedder(wanted: str, model: EmbeddingModel) -> bool:
     """Whether *model* finds no meaning although the settings want one that does."""
-    from familiar_connect.memory.index.hashing import HashingModel
-
     return isinstance(model, HashingModel) and wanted not in ("hashing", model.name)
 
 
@@ -239,8 +239,8 @@ class Indexer:
             self._store.drain_pending()
             if self._retriever is not None and not self._retriever.finds_meaning:
                 self._retriever.warm()
-            stats: BuildStats | None = self._guarded(self._build_files, progress)
-            self._guarded(self._follow_history)
+            stats: BuildStats | None = self._guard(self._build_watched_files, progress)
+            self._guard(self._follow_history)
             is_first, self._has_built = not self._has_built, self._has_built or not self._stopped.is_set()
             if is_first and is_program():
                 freeze_heap()
@@ -258,7 +258,7 @@ class Indexer:
         """
         with self._working:
             if self._turns is not None:
-                self._guarded(self._turns.sync, None)
+                self._guard(self._turns.sync, None)
             if self._retriever is not None:
                 self._retriever.warm_words()
 
@@ -291,8 +291,8 @@ class Indexer:
             return not is_cut
 
         if self._turns is not None:
-            self._guarded(partial(self._turns.sync, self._model, go_on=go_on))
-        self._guarded(self._build_files, None, go_on)
+            self._guard(partial(self._turns.sync, self._model, go_on=go_on))
+        self._guard(self._build_files, None, go_on)
         return not is_cut
 
     def catch_up(self) -> None:
@@ -300,7 +300,7 @@ class Indexer:
         if self._turns is None or not self._working.acquire(blocking=False):
             return
         try:
-            self._guarded(self._turns.sync, None)
+            self._guard(self._turns.sync, None)
         finally:
             self._working.release()
 
@@ -311,9 +311,9 @@ class Indexer:
             while self._stale and not self._stopped.is_set() and self._next_files():
                 self._refresh_handful()
             if self._turns is not None:
-                self._guarded(self._turns.follow_withdrawals)
+                self._guard(self._turns.follow_withdrawals)
             if self._files is not None:
-                self._guarded(self._files.flush_deleted)
+                self._guard(self._files.flush_deleted)
 
     @contextmanager
     def pause_while_replying(self) -> Iterator[None]:
@@ -372,12 +372,17 @@ class Indexer:
             async with asyncio.timeout(self._scan_s):
                 await self._store.wait_for_writes()
 
+    def _build_watched_files(self, progress: Callable[[int, int], None] | None) -> BuildStats | None:
+        """Build the files, and from here on see what changes among them: for the worker, which keeps them level."""
+        if self._files is not None:
+            self._take_snapshot()
+        return self._build_files(progress)
+
     def _build_files(
         self, progress: Callable[[int, int], None] | None, go_on: Callable[[], bool] | None = None
     ) -> BuildStats | None:
         if self._files is None:
             return None
-        self._take_snapshot()
         self._openings, self._built_at = self._files.count_openings(), time.monotonic()
         stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=go_on or self._go_on)
         self._files.warm()
@@ -394,17 +399,17 @@ class Indexer:
         """Look at the folder if it is time to, and bring a handful of files level; the rest waits for the next call."""
         lower_thread_priority()
         with self._working:
-            self._guarded(self._rebuild_if_replaced)
+            self._guard(self._rebuild_if_replaced)
             self._refresh_handful()
             if self._has_written or time.monotonic() - self._followed_at >= FOLLOW_S:
-                self._guarded(self._follow_history)
+                self._guard(self._follow_history)
 
     def _rebuild_if_replaced(self) -> None:
         """Build all of it again where somebody threw the index away, or it was found to be damaged."""
         if self._files is None or not self._openings or time.monotonic() - self._built_at < BUILD_AGAIN_S:
             return
         if self._files.count_openings() != self._openings:
-            self._build_files(None)
+            self._build_watched_files(None)
 
     def _refresh_handful(self) -> None:
         """Bring some files level, what the owner changed first."""
@@ -422,7 +427,7 @@ class Indexer:
             del self._stale[rel_path]
             if self._snapshot is not None:
                 self._snapshot.note(rel_path)  # before it is read: what changes from here on is seen at the next look
-            self._guarded(self._refresh_file, rel_path)
+            self._guard(self._refresh_file, rel_path)
 
     def _refresh_file(self, rel_path: str) -> None:
         """Bring one file level; between the batches of a large one others are, and a reply is waited for."""
@@ -450,7 +455,7 @@ class Indexer:
         if self._snapshot is not None:
             if self._watch.is_watching:
                 self._watch.watch()  # folders may have come
-            changed = self._guarded(self._snapshot.find_changes) or ()
+            changed = self._guard(self._snapshot.find_changes) or ()
             by_hand = [path for path in changed if path not in self._stale]
             self._stale = dict.fromkeys([*by_hand, *self._stale])
         self._scanned_at = time.monotonic()
@@ -467,7 +472,7 @@ class Indexer:
             self._turns.sync(self._model, go_on=self._go_on)
         self._followed_at = time.monotonic()
 
-    def _guarded(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    def _guard(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """*work*, or None with one line in the log: the index is a convenience, never a condition."""
         try:
             found = work(*arguments)

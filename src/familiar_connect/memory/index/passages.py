@@ -7,11 +7,9 @@ place there; a file that changes gets a new number, so that nothing old is ever 
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -39,11 +37,11 @@ from familiar_connect.memory.index.storage import (
     RowCache,
     Vector,
     Vectors,
-    read_ids,
-    sync_vectors,
 )
-from familiar_connect.memory.index.vectors.blobs import Bits, from_blobs, from_small_blobs, to_blob, to_small_blobs
-from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
+from familiar_connect.memory.index.vectors import passage_rows
+from familiar_connect.memory.index.vectors.blobs import Bits, from_blobs, from_small_blobs, to_blob
+from familiar_connect.memory.index.vectors.fact_columns import Codes, FactColumns
+from familiar_connect.memory.index.vectors.passage_rows import StoredPassage, date_in
 from familiar_connect.memory.index.vectors.word_index import (
     delete_words,
     insert_words,
@@ -59,7 +57,7 @@ WHOLE_BELOW_WORDS = 60
 """A chunk this short is one passage: it says one thing, and is shown whole."""
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
-ROW_BITS = 6
+ROW_BITS = 2
 """Of the number of a passage in the word index: a file has so many of them, or as many numbers as it needs."""
 VECTOR_BITS: Bits = 2
 """Of each number of a vector. With one, as much was found, but a greeting bore on a question about a dog."""
@@ -68,15 +66,8 @@ MAX_WORDS_HELD, MAX_POSTINGS_HELD = 1_000, 500_000
 """Words whose postings are held, and numbers in all of them (4 MB), as long as no file changes."""
 SPARE_CODES = 20_000
 """Labels and headings held beyond twice as many as there are passages, before those out of use go."""
-TEXT = "COALESCE(p.text, SUBSTR(c.text, p.start, p.length))"
-"""The text of passage p of chunk c; SQLite counts from 1."""
-HEADING = "COALESCE(p.heading_path, c.heading_path)"
-_OF_CHUNKS = "FROM passages p CROSS JOIN chunks c ON c.id = p.chunk"
-_OF_FILES = f"{_OF_CHUNKS} CROSS JOIN documents d ON d.rel_path = c.rel_path"
-READ_PASSAGES = (
-    f"SELECT p.id, c.rel_path, {HEADING}, d.said_at, {TEXT} {_OF_FILES} WHERE p.id IN (SELECT value FROM json_each(?))"
-)
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+LOAD_DOCS = 1_000
+"""Files whose passages are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +101,7 @@ def prepare_passages(text: str, rel_path: str, chunks: Sequence[PreparedChunk]) 
 class Passages:
     """The passages in an index. Safe to use from any thread."""
 
-    TABLES = (
-        # A passage is a piece of its chunk, and stands under its heading: only where that is not so it has its own.
-        "CREATE TABLE passages (id INTEGER PRIMARY KEY, chunk INTEGER, start INTEGER, length INTEGER,"
-        " word_count INTEGER, asks INTEGER, label TEXT, heading_path TEXT, text TEXT, vector BLOB)",
-        word_table("passage_words"),
-    )
+    TABLES = (passage_rows.VIEW, word_table("passage_words"))
 
     def __init__(self, file: DerivedFile, dim: int) -> None:
         self._file = file
@@ -127,7 +113,7 @@ class Passages:
         self._added: list[tuple[int, bytes]] = []
         self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
-        self._rows = RowCache(lambda units: file.read(READ_PASSAGES, (json.dumps(units),)))
+        self._rows = RowCache(lambda units: passage_rows.read_passages(file, units))
         self._postings: LruCache[str, tuple[tuple[int, int], Numbers]] = LruCache(
             MAX_WORDS_HELD, size=MAX_POSTINGS_HELD, size_of=lambda held: len(held[1])
         )
@@ -142,14 +128,11 @@ class Passages:
         """The passages there were when they were last numbered for the word index, and their numbers there."""
 
     def delete(self, connection: sqlite3.Connection, doc: int) -> None:
-        """Take out the passages of one file, inside the caller's transaction."""
-        its_own = (unit_number(doc, 0), unit_number(doc + 1, 0))
-        select = f"SELECT p.id, {TEXT} {_OF_CHUNKS} WHERE p.id >= ? AND p.id < ?"
-        rows = connection.execute(select, its_own).fetchall()
-        words = ((to_row(unit, ROW_BITS), words_to_index(text)) for unit, text in rows)
+        """Take out the passages of one file before its chunks go, inside the caller's transaction."""
+        rows = passage_rows.read_doc(self._file, doc)
+        words = ((to_row(each.unit, ROW_BITS), words_to_index(each.text)) for each in rows)
         delete_words(connection, "passage_words", words)
-        connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", its_own)
-        self._dropped += [unit for unit, _ in rows]
+        self._dropped += [each.unit for each in rows]
 
     def insert(
         self,
@@ -162,18 +145,14 @@ class Passages:
     ) -> None:
         """Put in the passages of one file, whose *chunks* are in already, inside the caller's transaction."""
         floats = from_blobs([vectors[passage.embedded] for passage in passages], self.vectors.dim)
-        blobs = to_small_blobs(floats, VECTOR_BITS)
+        blobs = passage_rows.to_equal_blobs(floats, VECTOR_BITS)
         numbered = [(unit_number(doc, place), passage) for place, passage in enumerate(passages, 1)]
-        for (unit, passage), blob in zip(numbered, blobs, strict=True):
-            label, asks = line_label(passage.text), passage.text.rstrip().endswith("?")
-            words = sum(1 for _ in content_words(passage.text))
-            chunk, start, heading, text = _place_in(chunks, passage)
-            connection.execute(
-                "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (unit, chunk, start, len(passage.text), words, asks, label, heading, text, blob),
-            )
-            rel_path = chunks[0][1].rel_path
-            self._new_rows.append((unit, rel_path, label, passage.heading_path, said_at, words, asks))
+        stored = [_place_in_chunk(unit, passage, chunks) for unit, passage in numbered]
+        _, first = chunks[0]
+        passage_rows.insert_row(connection, doc, stored, blobs)
+        for each, (unit, passage), blob in zip(stored, numbered, blobs, strict=True):
+            facts = (each.label, passage.heading_path, said_at, each.word_count, each.asks)
+            self._new_rows.append((unit, first.rel_path, *facts))
             self._added.append((unit, blob))
         rows = ((to_row(unit, ROW_BITS), words_to_index(each.text)) for unit, each in numbered)
         insert_words(connection, "passage_words", rows)
@@ -187,10 +166,10 @@ class Passages:
             if self._level != (self._file.open_count, before):
                 return
             self._drop_paths(dropped)
-            self._facts.change(dropped, self._coded(rows))
+            self._facts.change(dropped, self._code(rows))
             if len(self._labels) + len(self._headings) > 2 * len(self._facts) + SPARE_CODES:
                 self._clear_facts()
-                self._sync_facts()
+                self._sync_facts(passage_rows.read_units(self._file))
             self.vectors.drop(dropped)
             if added:
                 rows_held = from_small_blobs([blob for _, blob in added], self.vectors.dim)
@@ -199,14 +178,11 @@ class Passages:
 
     def vectors_by_digest(self, rel_path: str) -> dict[bytes, bytes]:
         """Vectors of a file's passages by what was embedded: text that did not change needs no new one."""
-        rows = self._file.read(
-            f"SELECT {HEADING}, {TEXT}, p.vector FROM documents d CROSS JOIN passages p"
-            f" ON p.id >= d.doc << {PLACE_BITS} AND p.id < (d.doc + 1) << {PLACE_BITS}"
-            " CROSS JOIN chunks c ON c.id = p.chunk WHERE d.rel_path = ?",
-            (rel_path,),
-        )
-        floats = from_small_blobs([blob for _, _, blob in rows], self.vectors.dim)
-        embedded = (_under(heading, text) for heading, text, _ in rows)
+        docs = [doc for (doc,) in self._file.read("SELECT doc FROM documents WHERE rel_path = ?", (rel_path,))]
+        rows = {each.unit: each for doc in docs for each in passage_rows.read_doc(self._file, doc)}
+        stored = [(unit, blob) for unit, blob in passage_rows.read_vectors(self._file, docs) if unit in rows]
+        floats = from_small_blobs([blob for _, blob in stored], self.vectors.dim)
+        embedded = (_under(rows[unit].heading_path, rows[unit].text) for unit, _ in stored)
         return {digest_of(text): to_blob(vector) for text, vector in zip(embedded, floats, strict=True)}
 
     def catch_up(self) -> None:
@@ -218,26 +194,29 @@ class Passages:
             if self._file.open_count != self._level[0]:
                 self.vectors.clear()
                 self._clear_facts()
-            stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
-            select = "SELECT id, vector FROM passages WHERE id IN (SELECT value FROM json_each(?))"
-            sync_vectors(self.vectors, self._file, stored, select, from_small_blobs)
-            self._sync_facts()
+            stored = passage_rows.read_units(self._file)
+            self._sync_vectors(stored[-MAX_VECTORS:])
+            self._sync_facts(stored)
             self._level = level
 
-    def _sync_facts(self) -> None:
-        """Hold the facts of the passages there are; those of a file that is the same are held already."""
-        stored, held = read_ids(self._file, "SELECT id FROM passages"), self._facts.ids()
-        missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
-        select = (
-            f"SELECT p.id, c.rel_path, p.label, {HEADING}, d.said_at, p.word_count, p.asks {_OF_FILES}"
-            " WHERE p.id IN (SELECT value FROM json_each(?))"
-        )
+    def _sync_vectors(self, stored: Numbers) -> None:
+        """Hold the vectors of the passages *stored*, and no others."""
+        held = self.vectors.ids()
+        self.vectors.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
+        missing = np.setdiff1d(stored, held, assume_unique=True)
+        for docs in _handfuls(missing):
+            wanted = set(missing[np.isin(missing >> PLACE_BITS, docs)].tolist())
+            rows = [row for row in passage_rows.read_vectors(self._file, docs) if row[0] in wanted]
+            self.vectors.put([row[0] for row in rows], from_small_blobs([row[1] for row in rows], self.vectors.dim))
+
+    def _sync_facts(self, stored: Numbers) -> None:
+        """Hold the facts of the passages *stored*; those of a file that is the same are held already."""
+        held = self._facts.ids()
         gone = np.setdiff1d(held, stored, assume_unique=True).tolist()
         self._drop_paths(gone)
         self._facts.change(gone, ())
-        for start in range(0, len(missing), LOAD_FACTS):
-            rows = self._file.read(select, (json.dumps(missing[start : start + LOAD_FACTS]),))
-            self._facts.change((), self._coded(rows))
+        for docs in _handfuls(np.setdiff1d(stored, held, assume_unique=True)):
+            self._facts.change((), self._code(passage_rows.read_facts(self._file, docs)))
 
     def _clear_facts(self) -> None:
         """Let go of all facts, and of labels and headings that no file has any more."""
@@ -250,7 +229,7 @@ class Passages:
         for doc in {unit >> PLACE_BITS for unit in units}:
             self._paths.pop(doc, None)
 
-    def _coded(self, rows: Sequence[Row]) -> list[Row]:
+    def _code(self, rows: Sequence[Row]) -> list[Row]:
         """*rows* with numbers for labels and headings; their files are noted."""
         found: list[Row] = []
         for unit, rel_path, label, heading, *rest in rows:
@@ -268,7 +247,7 @@ class Passages:
         self.catch_up()
         with self._lock:
             if self._counted != self._level:
-                row = self._file.read("SELECT (SELECT COUNT(*) FROM passages), (SELECT COUNT(*) FROM documents)")[0]
+                row = self._file.read("SELECT (SELECT TOTAL(count) FROM passages), (SELECT COUNT(*) FROM documents)")[0]
                 self._totals = int(row[0]), int(row[1])
                 self._counted = self._level
             return self._totals
@@ -399,7 +378,7 @@ class Passages:
                     key=_key(rel_path, unit),
                     text=text,
                     explained=explained,
-                    when=datetime.fromtimestamp(said_at, UTC) if _date_in(rel_path) else None,
+                    when=datetime.fromtimestamp(said_at, UTC) if date_in(rel_path) else None,
                     rel_path=rel_path,
                     heading_path=heading if _is_heading_told(rel_path, heading, scope) else "",
                     audiences=None if scope.audiences_of_passage is None else audiences,
@@ -432,15 +411,24 @@ def _under(heading_path: str, text: str) -> str:
     return f"{heading_path}\n{text}" if heading_path else text
 
 
-def _place_in(
-    chunks: Sequence[tuple[int, PreparedChunk]], passage: PreparedPassage
-) -> tuple[int, int, str | None, str | None]:
-    """The chunk that holds *passage* and where in it; its heading and its text where those of the chunk will not do."""
+def _place_in_chunk(unit: int, passage: PreparedPassage, chunks: Sequence[tuple[int, PreparedChunk]]) -> StoredPassage:
+    """*passage* in the chunk that holds it; with its heading and its text where those of the chunk will not do."""
+    words = sum(1 for _ in content_words(passage.text))
+    asks, label = passage.text.rstrip().endswith("?"), line_label(passage.text)
+    known = (len(passage.text), words, asks, label)
     for number, chunk in chunks:
         at = chunk.text.find(passage.text) if chunk.char_start < passage.char_end else -1
-        if at >= 0 and passage.char_start < chunk.char_end and "\0" not in chunk.text:  # SQLite's text would end there
-            return number, at + 1, None if chunk.heading_path == passage.heading_path else passage.heading_path, None
-    return chunks[0][0], 0, passage.heading_path, passage.text
+        if at >= 0 and passage.char_start < chunk.char_end:
+            heading = None if chunk.heading_path == passage.heading_path else passage.heading_path
+            return StoredPassage(unit, number, at, *known, heading, None)
+    return StoredPassage(unit, chunks[0][0], 0, *known, passage.heading_path, passage.text)
+
+
+def _handfuls(units: Numbers) -> Iterator[list[int]]:
+    """The files of *units*, some at a time."""
+    docs = sorted(set((units >> PLACE_BITS).tolist()))
+    for start in range(0, len(docs), LOAD_DOCS):
+        yield docs[start : start + LOAD_DOCS]
 
 
 def digest_of(text: str) -> bytes:
@@ -450,19 +438,3 @@ def digest_of(text: str) -> bytes:
 def count_numbers(passages: int) -> int:
     """How many of the numbers of files one of so many *passages* takes, for its rows in the word index."""
     return (passages >> ROW_BITS) + 1
-
-
-def moment_of(rel_path: str, when: datetime) -> float:
-    """When what a file says was said: on the day it is named after, else *when* it was written."""
-    return (_date_in(rel_path) or when).timestamp()
-
-
-def _date_in(rel_path: str) -> datetime | None:
-    """The day a file is named after, if it is."""
-    match = _DATE.search(rel_path)
-    if match is None:
-        return None
-    try:
-        return datetime(int(match[1]), int(match[2]), int(match[3]), 12, tzinfo=UTC)
-    except ValueError:
-        return None

@@ -14,8 +14,7 @@ from functools import lru_cache
 
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, tells_number, tells_time
-from familiar_connect.memory.people import is_meant_as_name
-from familiar_connect.support.text import without_surrogates
+from familiar_connect.support.text import is_meant_as_name, without_surrogates
 
 MAX_QUESTION_CHARS = 2_000
 """A longer text is searched for by its beginning and its end: that is where people put what they want."""
@@ -101,6 +100,8 @@ _IN_A_PLACE = re.compile(
     r"[A-ZÀ-Þ][a-zß-ÿ]"
 )
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
+_JOINS_NAMES = re.compile(r"\s*(?:,\s*)?(?P<and>(?:and|or|und|oder|et|ou|y)\s+|[&+]\s*)|\s*,\s*", re.I)
+"""What stands between two names of a list; its last two have a word between them."""
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _CAPITAL_WORD = re.compile(r"\b[A-Z][a-z]+")
 _PIECE = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")
@@ -130,8 +131,8 @@ class SearchQuery:
 
 def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> SearchQuery:
     """*utterance* taken apart; *names* are those people go by."""
-    text = _shortened(utterance)
-    mentioned = frozenset(_mentioned(text, names))
+    text = _shorten(utterance)
+    mentioned = frozenset(_find_mentioned(text, names))
     meaning = _without(text, mentioned)
     spans, timeless = extract_times(text, now)
     words = dict.fromkeys(_telling(_without(timeless, mentioned))) or dict.fromkeys(content_words(text))
@@ -148,12 +149,20 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
 
 
 def find_first_named(text: str, names: frozenset[str]) -> frozenset[str]:
-    """Those of *names* that stand before all others in *text*: one person's whole name and the words of it."""
-    match = _name_pattern(names).search(text) if names else None
-    if match is None:
+    """Those of *names* that stand before all others in *text*: one person's whole name and the words of it.
+
+    "Ada, Bo and Cy" are named in one breath: none of them is asked for more than the others.
+    """
+    pattern = _name_pattern(names) if names else None
+    if pattern is None or (match := pattern.search(text)) is None:
         return frozenset()
-    first = f" {' '.join(_POSSESSIVE.sub('', match[0].lower()).split())} "
-    return frozenset(name for name in names if f" {name} " in first)
+    joined, found = [match], [match]
+    while (link := _JOINS_NAMES.match(text, joined[-1].end())) and (another := pattern.match(text, link.end())):
+        joined.append(another)
+        if link["and"]:  # "Ada, Bo says hello" speaks to one and of the other
+            found = list(joined)
+    first = [f" {' '.join(_POSSESSIVE.sub('', each[0].lower()).split())} " for each in found]
+    return frozenset(name for name in names if any(f" {name} " in each for each in first))
 
 
 def _telling(text: str) -> list[str]:
@@ -243,7 +252,7 @@ def all_words(text: str) -> set[str]:
     return {match[0].lower().replace("’", "'").removesuffix("'s") for match in _WORD.finditer(text)}
 
 
-def _shortened(utterance: str) -> str:
+def _shorten(utterance: str) -> str:
     utterance = utterance.strip()
     if len(utterance) <= MAX_QUESTION_CHARS:
         return utterance
@@ -252,7 +261,7 @@ def _shortened(utterance: str) -> str:
     return f"{start} {end}".strip()
 
 
-def _mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
+def _find_mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
     """Those of *names* that stand in *text* as whole words."""
     words = all_words(text)
     flat = " ".join(match[0] for match in _WORD.finditer(text.lower()))

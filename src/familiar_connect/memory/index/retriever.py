@@ -232,7 +232,7 @@ class MemoryRetriever:
         """`recall` for plain synchronous code."""
         scope = scope or RecallScope()
         now = self._clock.now()
-        names = self._known_names(scope)
+        names = self._list_known_names(scope)
         question = _with_people_meant(parse_query(utterance, names=names, now=now), scope)
         vector, words = self._embed_question(question, scope) if self._by_meaning else (None, {})
         asked = _AskedQuestion(question, vector, words)
@@ -293,7 +293,7 @@ class MemoryRetriever:
     def _query_folder(self, files: EmbeddingIndex, utterance: str, top_k: int, folder: str) -> list[NumberedChunk]:
         with _unavailable_logged():
             if files.has_folder(folder):
-                names = self._known_names(RecallScope())
+                names = self._list_known_names(RecallScope())
                 question = parse_query(utterance, names=names, now=self._clock.now())
                 return files.query_folder(self._embed(question.meaning), top_k, folder)
         return []
@@ -321,7 +321,7 @@ class MemoryRetriever:
         words |= zip(unsaid, self._embed_all(unsaid), strict=True)  # apart: a word among sentences costs as much as one
         return self._embed(question.meaning), {word: words[word] for word in wanted if word in words}
 
-    def _known_names(self, scope: RecallScope) -> frozenset[str]:
+    def _list_known_names(self, scope: RecallScope) -> frozenset[str]:
         names = {name.lower() for name in (*scope.names, *self._names())}
         try:
             return frozenset(names | (self._turns.names() if self._turns is not None else set()))
@@ -408,13 +408,13 @@ class MemoryRetriever:
             for at, (unit, score, moment) in enumerate(zip(units, scores, moments, strict=True), start):
                 if unit in texts:
                     key, text = texts[unit]
-                    told = self._told_by(text, moment, question) if asks else _NOTHING
+                    told = self._weigh_told(text, moment, question) if asks else _NOTHING
                     found.append(_Candidate(kind, key, text, score + sum(told.values()), at, ranked, told))
             start = end
             checked = _EVERYWHERE if is_costly and len(found) == end else scope
         return found[:limit]
 
-    def _told_by(self, text: str, said_at: float, question: SearchQuery) -> dict[str, float]:
+    def _weigh_told(self, text: str, said_at: float, question: SearchQuery) -> dict[str, float]:
         """What *text* adds because it tells a time, a number or a place that is asked for, or of the time named."""
         told: dict[str, float] = {}
         if question.asks_where and (places := count_places_told(text)):

@@ -2,9 +2,9 @@
 
 What gives most for the room it takes comes in first; things from one conversation or one file stand together in their
 order, under one line that says when or where. The few best stand last, next to the message, and of those what the asker
-said of themselves: a small model answers with what it read last. Where room is left, what stands right before and after
-the best is shown with it, because an answer often needs its question. Nothing is shown twice, though it was both said
-and written down.
+said of themselves: a small model answers with what it read last. Short lines right before and after the best come along
+with them, because an answer is often typed in pieces and needs its question; longer ones where room is left. Nothing is
+shown twice, though it was both said and written down.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ NEAREST_SHARE = 0.75
 """Of the best hit's score; what has less stands with the others."""
 GAP = "…"
 MIN_ROOM_CHARS = 120
+SHORT_NEIGHBOUR = 60
+"""Characters. People type an answer in pieces: so short a line right beside one of the best hits is shown with it."""
+TOKENS_PER_BEST = 100
+"""Of the room there is, for each hit that counts as one of the best there."""
 HISTORY_PATH = "history"
 """Stands where a file's path would, for something that was said."""
 
@@ -86,10 +90,11 @@ class _Layout:
             line = truncate_chars(line, self._room - len(_header(hit)) - 3)
         return self._add(hit, hit.place[1], line)
 
-    def add_neighbours(self, hit: Recollection) -> None:
-        """Show what stands beside *hit*, as far as there is room."""
+    def add_neighbours(self, hit: Recollection, *, longest: int | None = None) -> None:
+        """Show what stands beside *hit*, as far as there is room; only lines of at most *longest* characters."""
         for neighbour in (*hit.before, *hit.after):
-            self._add(hit, neighbour.place, _line(neighbour.speaker, neighbour.text))
+            if longest is None or len(neighbour.text) <= longest:
+                self._add(hit, neighbour.place, _line(neighbour.speaker, neighbour.text))
 
     def text(self) -> str:
         return "\n\n".join(group.text() for group in sorted(self._groups.values(), key=_position_of))
@@ -126,7 +131,13 @@ def format_snippets(
     """
     found = [_as_recollection(hit) for hit in hits]
     layout = _Layout(max_tokens * CHARS_PER_TOKEN, _nearness(found, asker))
-    shown = [hit for hit in _in_order_of_worth(found) if layout.add_hit(hit)]
+    best = {hit.key for hit in found[: max_tokens // TOKENS_PER_BEST]}
+    shown = []
+    for hit in _in_order_of_worth(found):
+        if layout.add_hit(hit):
+            shown.append(hit)
+            if hit.key in best:
+                layout.add_neighbours(hit, longest=SHORT_NEIGHBOUR)
     for hit in shown:
         layout.add_neighbours(hit)
     return layout.text()

@@ -108,13 +108,15 @@ class DerivedFile:
                 _log.info("memory index was removed and is made again", extra={"path": str(self.path)})
                 self._let_go()
 
-    def compact_once_level(self, changed: int) -> None:
+    def compact_once_level(self, changed: int, word_table: str) -> None:
         """After *changed* rows came or went: where those are many, have the file as small as what it holds.
 
-        Another program that reads it just then is no reason to fail: the next time will do.
+        Each transaction added a part of its own to the table of words, with many of the same words; they are made one.
+        Another program that reads the file just then is no reason to fail: the next time will do.
         """
         if changed >= COMPACT_AFTER_ROWS:
             with contextlib.suppress(IndexUnavailable), self._troubles() as database:
+                database.write(f"INSERT INTO {word_table} ({word_table}) VALUES ('optimize')")
                 database.compact()
 
     def flush_deleted(self, word_table: str) -> None:
@@ -237,8 +239,10 @@ class Vectors:
     away moves the last there.
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, most_steps: int = MOST_STEPS) -> None:
+        """*most_steps* is what the largest number of a row counts; what was stored in such steps is held as it is."""
         self.dim = dim
+        self._most_steps = most_steps
         self._lock = threading.Lock()
         self._blocks: list[NDArray[np.int8]] = []
         self._steps: Vector = np.empty(0, dtype=np.float32)
@@ -263,7 +267,7 @@ class Vectors:
             raise ValueError(f"{len(numbers)} numbers came with {len(vectors)} vectors")
         with self._lock:
             places = dict(zip(numbers.tolist(), self._places(numbers).tolist(), strict=True))
-            steps = np.abs(vectors).max(axis=1, initial=1e-12) / MOST_STEPS
+            steps = np.abs(vectors).max(axis=1, initial=1e-12) / self._most_steps
             rounded = np.rint(vectors / steps[:, None]).astype(np.int8)
             for number, row, step in zip(numbers.tolist(), rounded, steps, strict=True):
                 if places[number] < 0:

@@ -122,11 +122,11 @@ def _iso(match: re.Match[str], today: datetime) -> TimeSpan | None:
 
 
 def _day_month(match: re.Match[str], today: datetime) -> TimeSpan | None:
-    return _dated(today, match[3], _MONTHS[match[2].lower()], int(match[1]))
+    return _date(today, match[3], _MONTHS[match[2].lower()], int(match[1]))
 
 
 def _month_day(match: re.Match[str], today: datetime) -> TimeSpan | None:
-    return _dated(today, match[3], _MONTHS[match[1].lower()], int(match[2]))
+    return _date(today, match[3], _MONTHS[match[1].lower()], int(match[2]))
 
 
 def _month_alone(match: re.Match[str], today: datetime) -> TimeSpan | None:
@@ -190,7 +190,7 @@ def _day_word(match: re.Match[str], today: datetime) -> TimeSpan | None:
     return TimeSpan(today - timedelta(days=back), today - timedelta(days=back - 1))
 
 
-def _dated(today: datetime, year: str | None, month: int, day: int) -> TimeSpan | None:
+def _date(today: datetime, year: str | None, month: int, day: int) -> TimeSpan | None:
     """One day; without a year the latest that is not to come."""
     if year:
         return _day(today, int(year), month, day)

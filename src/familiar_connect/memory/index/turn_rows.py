@@ -1,7 +1,8 @@
 """The rows of the turn index: pieces of what was said, numbered so that neighbours in talk are neighbours in number.
 
 Of a piece that says several things, each of its newest has vectors of its sentences too: what is asked for is often one
-of them, and the others draw the vector of the whole away from it.
+of them, and the others draw the vector of the whole away from it. The vectors stand in the row of their unit: rows of
+their own would take a tenth more. What was edited or taken back after it was stored is read again from the history.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.memory.index.chunking import split_long, split_sentences
 from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope
 from familiar_connect.memory.index.query import content_words, words_to_index
@@ -32,10 +36,11 @@ from familiar_connect.memory.index.storage import (
     Vectors,
     read_ids,
 )
-from familiar_connect.memory.index.vectors import terms
-from familiar_connect.memory.index.vectors.blobs import from_small_blobs
+from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
 from familiar_connect.memory.index.vectors.fact_columns import LOAD_FACTS, Codes, FactColumns
+from familiar_connect.memory.index.vectors.passage_rows import split_blobs, to_equal_blobs
 from familiar_connect.memory.index.vectors.word_index import delete_words, insert_words, to_row, word_table
+from familiar_connect.memory.index.vectors.word_vectors import TERMS_TABLE, number_words, release_words
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
@@ -70,6 +75,8 @@ READ_UNITS = (
     "SELECT u.id, u.turn_id, c.channel_id, u.piece, u.mark FROM units u CROSS JOIN channels c ON c.id = u.channel"
     " WHERE u.id IN (SELECT value FROM json_each(?)) ORDER BY u.id"
 )
+READ_TURNS = 500
+SEARCHED_MARKS = (None, TurnMark.belated)
 READ_SAID = (
     "SELECT id, CASE WHEN role = 'assistant' THEN COALESCE(view, content) ELSE content END FROM turns"
     " WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))"
@@ -90,10 +97,9 @@ def create_tables(connection: sqlite3.Connection) -> None:
     for statement in (
         # What was said stands in the history; here are the numbers of its words, and a mark that shows an edit.
         "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, piece INTEGER, channel INTEGER, speaker INTEGER,"
-        " said_at REAL, word_count INTEGER, asks INTEGER, mark INTEGER, words BLOB)",
-        "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        "CREATE TABLE sentence_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        terms.TABLE,
+        " said_at REAL, word_count INTEGER, asks INTEGER, mark INTEGER, words BLOB, vector BLOB, sentences BLOB)",
+        "CREATE VIEW vectors AS SELECT id, vector FROM units WHERE vector IS NOT NULL",
+        TERMS_TABLE,
         "CREATE TABLE channels (id INTEGER PRIMARY KEY, channel_id INTEGER UNIQUE)",
         "CREATE TABLE speakers (id INTEGER PRIMARY KEY, key TEXT UNIQUE, names TEXT)",
         "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
@@ -131,14 +137,14 @@ class TurnFacts:
                 rows: list[Row] = [(-1,)]
                 while rows:
                     rows = self._file.read(READ_FACTS, (rows[-1][0], LOAD_FACTS))
-                    self._columns.change((), [self._coded(row) for row in rows])
+                    self._columns.change((), [self._code(row) for row in rows])
                 self._level = level
 
     def follow(self, before: Row, after: Row, dropped: Sequence[int], added: Sequence[Row]) -> None:
         """What one transaction of this index changed, which led from one `STATE` to another."""
         with self._lock:
             if self._level == self._level_of(before):
-                self._columns.change(dropped, [self._coded(row) for row in added])
+                self._columns.change(dropped, [self._code(row) for row in added])
                 self._level = self._level_of(after)
 
     def ids(self) -> Numbers:
@@ -200,7 +206,7 @@ class TurnFacts:
     def _level_of(self, state: Row) -> tuple[object, ...]:
         return (self._file.open_count, *state)
 
-    def _coded(self, row: Row) -> Row:
+    def _code(self, row: Row) -> Row:
         unit, turn_id, channel_id, speaker, *rest = row
         return (unit, turn_id, self._codes.put(("channel", channel_id)), self._codes.put(speaker), *rest)
 
@@ -261,7 +267,7 @@ def piece_marked(pieces: Sequence[str], place: int, mark: int, *, may_hold_rest:
 def insert_units(connection: sqlite3.Connection, units: Sequence[NewUnit]) -> list[Row]:
     """Pieces of what was said, whose speakers are in already; what `TurnFacts` holds of them."""
     words = {unit.number: words_to_index(unit.text) for unit in units}
-    kept = terms.number_words(connection, words)
+    kept = number_words(connection, words)
     found: list[Row] = []
     for unit, said, piece, text in units:
         speaker = said.author.canonical_key if said.author else ""
@@ -270,7 +276,7 @@ def insert_units(connection: sqlite3.Connection, units: Sequence[NewUnit]) -> li
         connection.execute("INSERT OR IGNORE INTO channels (channel_id) VALUES (?)", (said.channel_id,))
         connection.execute(
             "INSERT INTO units VALUES (?, ?, ?, (SELECT id FROM channels WHERE channel_id = ?),"
-            " (SELECT id FROM speakers WHERE key = ?), ?, ?, ?, ?, ?)",
+            " (SELECT id FROM speakers WHERE key = ?), ?, ?, ?, ?, ?, NULL, NULL)",
             (unit, said.id, piece, said.channel_id, speaker, moment, count, asks, mark_text(text), kept[unit]),
         )
         found.append((unit, said.id, said.channel_id, speaker, moment, count, asks))
@@ -282,13 +288,9 @@ def delete_units(connection: sqlite3.Connection, gone: Sequence[int]) -> None:
     """Remove units; words that nobody else said stay until `drop_unheld`."""
     select = "SELECT id, words FROM units WHERE id IN (SELECT value FROM json_each(?))"
     kept = connection.execute(select, (json.dumps(list(gone)),)).fetchall()
-    words = terms.release_words(connection, kept)
+    words = release_words(connection, kept)
     delete_words(connection, "words", ((to_row(unit, ROW_BITS), each) for unit, each in words.items()))
-    for table in ("units", "vectors"):
-        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit in gone])
-    connection.executemany(
-        "DELETE FROM sentence_vectors WHERE id >= ? AND id < ?", [_sentence_range(unit) for unit in gone]
-    )
+    connection.executemany("DELETE FROM units WHERE id = ?", [(unit,) for unit in gone])
     connection.execute("UPDATE totals SET units = units - ?", (len(gone),))
 
 
@@ -327,16 +329,22 @@ class SentenceVectors(Vectors):
 
     def load(self) -> None:
         """Hold what the file holds, and no others."""
-        stored, held = read_ids(self._file, "SELECT id FROM sentence_vectors"), self.ids()
-        self.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
+        stored = read_ids(self._file, "SELECT id FROM units WHERE sentences NOT NULL")
+        held = np.unique(self.ids() >> SENTENCE_BITS)
+        self.drop_units(np.setdiff1d(held, stored, assume_unique=True))
         missing = np.setdiff1d(stored, held, assume_unique=True)
         for start in range(0, len(missing), LOAD_ROWS):
             first, last = int(missing[start]), int(missing[start : start + LOAD_ROWS][-1])
-            select = "SELECT id, vector FROM sentence_vectors WHERE id BETWEEN ? AND ?"
-            rows = self._file.read(select, (first, last))
-            self.put([row[0] for row in rows], from_small_blobs([row[1] for row in rows], self.dim))
+            select = "SELECT id, sentences FROM units WHERE id BETWEEN ? AND ? AND sentences NOT NULL"
+            numbers: list[int] = []
+            blobs: list[bytes] = []
+            for unit, joined in self._file.read(select, (first, last)):
+                count = joined[0]
+                numbers += [(unit << SENTENCE_BITS) | place for place in range(count)]
+                blobs += split_blobs(joined[1:], count)
+            self.put(numbers, from_small_blobs(blobs, self.dim))
 
-    def drop_units(self, units: Sequence[int]) -> None:
+    def drop_units(self, units: Sequence[int] | Numbers) -> None:
         """Take away the sentences of *units*."""
         held = self.ids()
         self.drop(held[np.isin(held >> SENTENCE_BITS, np.asarray(units, dtype=np.int64))].tolist())
@@ -346,8 +354,9 @@ class SentenceVectors(Vectors):
         old = self.ids()[:-SENTENCES_HELD]
         if len(old):
             with self._file.transaction() as connection:
-                connection.execute("DELETE FROM sentence_vectors WHERE id <= ?", (int(old[-1]),))
-            self.drop(old.tolist())
+                drop_sentences = "UPDATE units SET sentences = NULL WHERE id <= ? AND sentences NOT NULL"
+                connection.execute(drop_sentences, (int(old[-1]) >> SENTENCE_BITS,))
+            self.drop_units(np.unique(old >> SENTENCE_BITS))
 
     def best_of(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
         """How near the best sentence of each of *units* is to *vector*: as near as its *whole* where it has but one."""
@@ -393,6 +402,25 @@ def embed_units(model: EmbeddingModel, rows: Sequence[tuple[int, str]]) -> tuple
     return found[: len(rows)], numbers, found[len(rows) :]
 
 
+def insert_vectors(connection: sqlite3.Connection, units: Sequence[int], vectors: Vector, bits: Bits) -> Vector:
+    """Put in the vectors of *units*; what is stored of them."""
+    blobs = to_small_blobs(vectors, bits)
+    rows = zip(blobs, units, strict=True)
+    connection.executemany("UPDATE units SET vector = ?, sentences = NULL WHERE id = ?", rows)
+    return from_small_blobs(blobs, vectors.shape[1])
+
+
+def insert_sentences(connection: sqlite3.Connection, numbers: Sequence[int], vectors: Vector, bits: Bits) -> Vector:
+    """Put in the vectors of the sentences *numbers*, all those of a unit together; what is stored of them."""
+    stored: list[bytes] = []
+    for unit, places in groupby(range(len(numbers)), key=lambda place: numbers[place] >> SENTENCE_BITS):
+        blobs = to_equal_blobs(vectors[list(places)], bits)
+        joined = bytes([len(blobs)]) + b"".join(blobs)
+        connection.execute("UPDATE units SET sentences = ? WHERE id = ?", (joined, unit))
+        stored += blobs
+    return from_small_blobs(stored, vectors.shape[1])
+
+
 def _telling_sentences(text: str) -> list[str]:
     """The first sentences of *text* that say something; none where it is one sentence."""
     sentences = split_sentences(text)
@@ -411,6 +439,26 @@ def is_in_prompt(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
     )
 
 
-def _sentence_range(unit: int) -> tuple[int, int]:
-    """The first number a sentence of *unit* may have, and the first of the next unit."""
-    return unit << SENTENCE_BITS, (unit + 1) << SENTENCE_BITS
+def newest_edit_mark(history: HistoryStore) -> str:
+    """A mark that is another one after every change to a turn; empty while nothing was ever changed."""
+    rows = history.database.read("SELECT rowid, turn_id, changed_at FROM turn_revisions ORDER BY rowid DESC LIMIT 1")
+    return ":".join(map(str, rows[0])) if rows else ""
+
+
+def read_edited_turns(history: HistoryStore, familiar_id: str, up_to: int) -> Iterator[HistoryTurn]:
+    """Every turn up to an id that once read differently, as it reads now."""
+    rows = history.database.read("SELECT DISTINCT turn_id FROM turn_revisions WHERE turn_id <= ?", (up_to,))
+    ids = [row[0] for row in rows]
+    for start in range(0, len(ids), READ_TURNS):
+        found = history.database.read(
+            f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
+            (familiar_id, json.dumps(ids[start : start + READ_TURNS])),
+        )
+        yield from map(turn_from_row, found)
+
+
+def has_words(said: HistoryTurn) -> bool:
+    """Whether there are words to find in the turn: of one that was deleted, hidden or undone none, of a copy no new."""
+    if said.mark not in SEARCHED_MARKS or said.copy_of is not None:
+        return False
+    return bool(said.actual_words.strip()) and said.actual_words != DELETED

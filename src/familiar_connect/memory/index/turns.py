@@ -23,7 +23,6 @@ from familiar_connect.history.turn_visibility import TurnGroups
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.index.chunking import split_long
-from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import author_names, word_counts
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
@@ -39,8 +38,9 @@ from familiar_connect.memory.index.storage import (
 from familiar_connect.memory.index.turn_rows import (
     DAY_S,
     PIECE_CHARS,
+    READ_TURNS,
     ROW_BITS,
-    SENTENCE_BITS,
+    SEARCHED_MARKS,
     NewUnit,
     SentenceVectors,
     TurnFacts,
@@ -48,21 +48,25 @@ from familiar_connect.memory.index.turn_rows import (
     create_tables,
     delete_units,
     embed_units,
+    has_words,
+    insert_sentences,
     insert_units,
+    insert_vectors,
     is_in_prompt,
     mark_text,
+    newest_edit_mark,
     next_unit_number,
+    read_edited_turns,
     read_state,
 )
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
-from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
-from familiar_connect.memory.index.vectors.terms import drop_unheld
+from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs
 from familiar_connect.memory.index.vectors.word_index import from_rows, read_postings
-from familiar_connect.memory.index.vectors.word_vectors import WordVectors
+from familiar_connect.memory.index.vectors.word_vectors import WordVectors, drop_unheld
 from familiar_connect.support.sqlite import Row
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "5"
+VERSION = "6"
 """Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
@@ -70,7 +74,6 @@ WITH_NEIGHBOURS = 24
 """Of so many hits, the first, what stands beside them is looked up: prompts show it of fewer."""
 VECTOR_BITS: Bits = 2
 """Of each number of a vector. With one, a point less was found in the dialogues of `benchmarks.recall`."""
-READ_TURNS = 500
 EMBED_BATCH = 32
 MOST_REPEATED = 500
 """Turns that are compared with passages of files that may repeat them."""
@@ -147,7 +150,7 @@ class TurnIndex:
                 words_progress(taken, max(taken, total))
         self._load()
         embedded = self._embed_newest(model, go_on, progress) if model is not None else 0
-        self._file.compact_once_level(taken + embedded)
+        self._file.compact_once_level(taken + embedded, "words")
         return taken
 
     def follow_withdrawals(self) -> None:
@@ -231,7 +234,7 @@ class TurnIndex:
         """*hits* with their text, the first of them with their neighbours, as the history holds them now."""
         near = {unit + step for unit, _ in hits[:WITH_NEIGHBOURS] for step in (-1, 1)}
         rows = self._rows.get(near.union(unit for unit, _ in hits), self._facts.level())
-        shown = self._shown(list(rows.values()), scope, near)
+        shown = self._show(list(rows.values()), scope, near)
         together: dict[tuple[int, ...], frozenset[Audience]] = {}
         found: list[Recollection] = []
         for at, (unit, explained) in enumerate(hits):
@@ -262,13 +265,13 @@ class TurnIndex:
             )
         return found
 
-    def _shown(self, rows: Sequence[Row], scope: RecallScope, near: Set[int]) -> dict[int, _ShownUnit]:
+    def _show(self, rows: Sequence[Row], scope: RecallScope, near: Set[int]) -> dict[int, _ShownUnit]:
         """Those of *rows* that may be told and still read so; those in *near* also as they stand beside another.
 
         A turn that was edited a moment ago is not shown in the words the index still has of it.
         """
         said = self._still_said({turn_id for _, turn_id, _, _ in rows})
-        told = {turn_id: _told_as(source, scope) for turn_id, source in said.items()}
+        told = {turn_id: _find_audience_told(source, scope) for turn_id, source in said.items()}
         found: dict[int, _ShownUnit] = {}
         for unit, turn_id, channel, text in rows:
             source, audience = said.get(turn_id), told.get(turn_id)
@@ -375,18 +378,14 @@ class TurnIndex:
             return
         vectors, sentences, sentence_vectors = embed_units(model, [(unit, texts[unit]) for unit, _ in kept])
         words = self.words.embed_new(model, [(unit, texts[unit], numbers) for unit, numbers in kept])
-        whole, parts = to_small_blobs(vectors, VECTOR_BITS), to_small_blobs(sentence_vectors, VECTOR_BITS)
         numbers = [unit for unit, _ in kept]
         with self._file.transaction() as connection:
-            for table, rows in (
-                ("vectors", zip(numbers, whole, strict=True)),
-                ("sentence_vectors", zip(sentences, parts, strict=True)),
-            ):
-                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)
+            whole = insert_vectors(connection, numbers, vectors, VECTOR_BITS)
+            parts = insert_sentences(connection, sentences, sentence_vectors, VECTOR_BITS)
             self.words.insert(connection, words)
         self.words.hold(words)
-        self.vectors.put(numbers, from_small_blobs(whole, self.vectors.dim))
-        self._sentences.put(sentences, from_small_blobs(parts, self.vectors.dim))
+        self.vectors.put(numbers, whole)
+        self._sentences.put(sentences, parts)
         self._sentences.trim()
 
     def _drop_vectors_before(self, oldest: int) -> None:
@@ -394,8 +393,8 @@ class TurnIndex:
         old = held[held < oldest].tolist()
         if old:
             with self._file.transaction() as connection:
-                connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
-                connection.execute("DELETE FROM sentence_vectors WHERE id < ?", (oldest << SENTENCE_BITS,))
+                drop_vectors = "UPDATE units SET vector = NULL, sentences = NULL WHERE id < ? AND vector NOT NULL"
+                connection.execute(drop_vectors, (oldest,))
             self._drop(old)
 
     def _clear(self) -> None:
@@ -492,6 +491,6 @@ def _key(turn_id: int, unit: int) -> str:
     return f"turn:{turn_id}:{unit}"
 
 
-def _told_as(turn: HistoryTurn, scope: RecallScope) -> Audience | None:
+def _find_audience_told(turn: HistoryTurn, scope: RecallScope) -> Audience | None:
     """As whose a turn is told; None when it may not be told where the question comes from."""
     return turn.audience if scope.audience_of_turn is None else scope.audience_of_turn(turn)

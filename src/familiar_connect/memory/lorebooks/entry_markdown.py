@@ -18,8 +18,7 @@ from typing import Any
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.pins import PINNED_HEAD, read_pin
 from familiar_connect.support.markdown import read_headings
-from familiar_connect.support.names import to_slug
-from familiar_connect.support.text import one_line, without_surrogates
+from familiar_connect.support.text import one_line, to_slug, without_surrogates
 
 MAX_STEM = 50
 FALLBACK = "entry"

@@ -48,9 +48,9 @@ class DailyCheck:
     def carry_out(self, now: datetime) -> list[str]:
         """Put before the owner what is not in order, unless that was done today; the proposals that are new."""
         day = now.date().isoformat()
-        if self._mark is None or self._checked_on() == day:
+        if self._mark is None or self._read_checked_on() == day:
             return []
-        people = self._changed_people(self._mark)
+        people = self._find_changed_people(self._mark)
         make_folder(self._mark.parent)
         atomic_write(self._mark, f"{day}\n")  # first, so that a memory it fails on is not read again and again
         if len(self._store.list_files()) > MAX_FILES:
@@ -79,7 +79,7 @@ class DailyCheck:
             taken |= paths
         return made
 
-    def _changed_people(self, mark: Path) -> frozenset[str]:
+    def _find_changed_people(self, mark: Path) -> frozenset[str]:
         """The open files of those of whom something was written since *mark* was, the newest."""
         try:
             entries = self._store.list_dir(PEOPLE)
@@ -90,7 +90,7 @@ class DailyCheck:
         newest = sorted(new, key=lambda entry: entry.modified, reverse=True)[:MAX_PEOPLE]
         return frozenset(open_path(f"{PEOPLE}/{entry.name}") for entry in newest)
 
-    def _checked_on(self) -> str:
+    def _read_checked_on(self) -> str:
         try:
             return load_bytes(self._mark).decode("utf-8", "replace").strip() if self._mark is not None else ""
         except OSError:

@@ -78,7 +78,7 @@ def _put_turns(archive: zipfile.ZipFile, person: Person, familiar_id: str, histo
     ids: set[int] = set()
     last = 0
     with archive.open("turns.jsonl", "w", force_zip64=True) as file:
-        while turns := history.turns_of_author(
+        while turns := history.authors.turns_of(
             familiar_id=familiar_id, author=person.author, after_id=last, limit=TURNS_AT_ONCE
         ):
             for turn in turns:

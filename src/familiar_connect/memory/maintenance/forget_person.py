@@ -127,20 +127,20 @@ class PersonEraser:
     def look_up(self, person: Person) -> PersonRecords:
         """Everything there is of *person*; nothing is changed."""
         who = person.author
-        turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=who))
+        turns = set(self._history.authors.ids_of(familiar_id=self._familiar_id, author=who))
         audit = self._store.audit
         mentions = self._mentions_of(person, turns)
         return PersonRecords(
             person=person,
             turns=len(turns),
             files=tuple(files_of_person(person, markdown_files(self._store))),
-            versions=sum(len(Versions(audit).log(path)) for path in self._known_files(person)) if audit else 0,
+            versions=sum(len(Versions(audit).log(path)) for path in self._list_known_files(person)) if audit else 0,
             aliases=tuple(name for name, slugs in sorted(read_aliases(self._store).items()) if person.slug in slugs),
             pending=tuple(self._pending_of(person, turns)),
             pages=tuple(path.name for path in self._pages_of(person)),
             replays=len(self._replays.ids()),
-            summaries=self._history.count_summaries(familiar_id=self._familiar_id),
-            caches=tuple(sorted(file.name for file in self._cached_files(person))),
+            summaries=self._history.summaries.count(familiar_id=self._familiar_id),
+            caches=tuple(sorted(file.name for file in self._list_cached_files(person))),
             quotes=tuple(mention for mention in mentions if mention.is_quote),
             mentions=tuple(mention for mention in mentions if not mention.is_quote),
         )
@@ -158,11 +158,11 @@ class PersonEraser:
     def forget(self, person: Person, *, also_mentions: bool = False) -> ErasureResult:
         """Remove all of it. Run again after a crash, it finishes."""
         with writer_lock(self._audit_folder):
-            own = self._known_files(person)
-            turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
-            edited = self._begin(person, self._doomed(person, turns, also_mentions), also_mentions)
+            own = self._list_known_files(person)
+            turns = set(self._history.authors.ids_of(familiar_id=self._familiar_id, author=person.author))
+            edited = self._begin(person, self._list_doomed(person, turns, also_mentions), also_mentions)
             also = self._withdraw(turns)
-            doomed = self._doomed(person, turns, also_mentions)
+            doomed = self._list_doomed(person, turns, also_mentions)
             pending = self._forget_pages(person, turns)
             replays = self._replays.erase_person(person.author)
             self._forget_mentions(doomed)
@@ -185,7 +185,7 @@ class PersonEraser:
         _log.info("a person was forgotten", extra=facts)
         return ErasureResult(turns=gone, versions=versions, replays=replays, edited=edited, complete=complete)
 
-    def _doomed(self, person: Person, turns: set[int], also_mentions: bool) -> list[Mention]:
+    def _list_doomed(self, person: Person, turns: set[int], also_mentions: bool) -> list[Mention]:
         return [mention for mention in self._mentions_of(person, turns) if mention.is_quote or also_mentions]
 
     def _withdraw(self, theirs: set[int]) -> list[int]:
@@ -217,7 +217,7 @@ class PersonEraser:
         self._progress("proposals, last prompts, caches")
         pending = list(self._pending_of(person, turns))
         self._review.remove(pending)
-        for path in (*self._pages_of(person), *self._cached_files(person)):
+        for path in (*self._pages_of(person), *self._list_cached_files(person)):
             remove_file(path)
         return pending
 
@@ -231,7 +231,7 @@ class PersonEraser:
             text = without_parts(self._store.read_file(rel_path), [mention.part for mention in found])
             self._store.write_file(rel_path, text, source=SOURCE)
 
-    def _known_files(self, person: Person) -> set[str]:
+    def _list_known_files(self, person: Person) -> set[str]:
         """Their files, those that were deleted since included."""
         audit = self._store.audit
         logged = {entry.rel_path for entry in audit.entries()} if audit is not None else set()
@@ -251,7 +251,7 @@ class PersonEraser:
             removed = self._store.audit.erase(
                 gone, but_latest=edited, leftovers=lambda data: _speaks_of(data.decode("utf-8", "replace"), person)
             )
-        others = [speaker.author for speaker in self._history.speakers(familiar_id=self._familiar_id)]
+        others = [speaker.author for speaker in self._history.authors.speakers(familiar_id=self._familiar_id)]
         rebuild_aliases(self._store, [other for other in others if other.slug != person.slug], source=SOURCE)
         return removed
 
@@ -263,7 +263,7 @@ class PersonEraser:
 
     def _compact(self) -> bool:
         kept = self._store.audit.objects.compact() if self._store.audit is not None else True
-        return self._history.compact() and kept
+        return self._history.database.compact() and kept
 
     def _mentions_of(self, person: Person, turns: set[int]) -> list[Mention]:
         def text_of(turn_id: int) -> str:
@@ -275,7 +275,7 @@ class PersonEraser:
             store=self._store,
             provenance=self._provenance,
             turns=turns,
-            but=self._known_files(person),
+            but=self._list_known_files(person),
             text_of=text_of,
         )
         return list(found)
@@ -299,7 +299,7 @@ class PersonEraser:
         left = [self._audit_folder / name for name in _WRITER_FILES]
         return [path for path in (*pages, *left) if path.is_file() and _file_speaks_of(path, person)]
 
-    def _cached_files(self, person: Person) -> list[Path]:
+    def _list_cached_files(self, person: Person) -> list[Path]:
         """The search index, and what else is only a copy."""
         index = () if self._keeps_index else (FamiliarFolder(self._root).index,)
         caches = (*index, *self._caches(person))

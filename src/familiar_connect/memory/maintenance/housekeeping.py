@@ -32,8 +32,7 @@ from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title, read_headings
-from familiar_connect.support.names import to_slug
-from familiar_connect.support.text import pluralize
+from familiar_connect.support.text import pluralize, to_slug
 
 SOURCE = "housekeeping"
 NOTES = "notes.md"

@@ -13,7 +13,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.links import link_graph, links_of, resolve_link
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
-from familiar_connect.memory.writing.attribution import telling_words
+from familiar_connect.memory.writing.extractive import telling_words
 from familiar_connect.observe.person_match import mentions_person
 
 

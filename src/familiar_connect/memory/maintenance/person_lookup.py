@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from familiar_connect.audience import between
-from familiar_connect.chat.roster import Roster, RosterEntry
+from familiar_connect.chat.scene import Roster, RosterEntry
 from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
@@ -117,7 +117,7 @@ def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) 
     """Everyone who spoke, and everyone with a file, most recently heard first."""
     found = {
         speaker.author.slug: Person(author=speaker.author, turns=speaker.turns)
-        for speaker in reversed(history.speakers(familiar_id=familiar_id))
+        for speaker in reversed(history.authors.speakers(familiar_id=familiar_id))
     }
     found = dict(reversed(found.items()))
     pointing = _names_by_slug(store)

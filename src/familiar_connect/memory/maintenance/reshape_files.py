@@ -31,7 +31,7 @@ from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import LineRemoval, PartSource, PlannedWrite
 from familiar_connect.support.markdown import document_title, read_headings
-from familiar_connect.support.names import to_slug
+from familiar_connect.support.text import to_slug
 
 MAX_SECTIONS = 200
 FULL_ENOUGH = 0.8
@@ -79,7 +79,7 @@ class FileReshaper:
             PlannedWrite(
                 rel_path=kept, content=merged, before=text_hash(one), parts=self._sources(other, [two], into=kept)
             ),
-            PlannedWrite(rel_path=other, content=pointer, before=text_hash(two), removed=_lost(two, pointer)),
+            PlannedWrite(rel_path=other, content=pointer, before=text_hash(two), removed=_list_lost(two, pointer)),
         )
 
     def split(self, path: str, text: str, *, room: int) -> tuple[PlannedWrite, ...]:
@@ -101,9 +101,9 @@ class FileReshaper:
             chosen.append(section)
             size -= len("".join(lines[section.start : section.end]).encode())
         moved = sorted(chosen, key=lambda each: each.start)
-        return self._moved(path, text, moved, said_to, room) if size <= room * FULL_ENOUGH else ()
+        return self._move_sections(path, text, moved, said_to, room) if size <= room * FULL_ENOUGH else ()
 
-    def _moved(
+    def _move_sections(
         self, path: str, text: str, sections: Sequence[_Section], said_to: Audience | None, room: int
     ) -> tuple[PlannedWrite, ...]:
         """*text* with *sections* in other files, and those."""
@@ -131,7 +131,10 @@ class FileReshaper:
         rest = with_audience(rest, said_to) if said_to is not None and read_audience(text) is None else rest
         if not writes or len(writes) > MAX_NEW_FILES:
             return ()
-        return (*writes, PlannedWrite(rel_path=path, content=rest, before=text_hash(text), removed=_lost(text, rest)))
+        return (
+            *writes,
+            PlannedWrite(rel_path=path, content=rest, before=text_hash(text), removed=_list_lost(text, rest)),
+        )
 
     def _hearers(self, path: str, text: str) -> tuple[bool, Audience | None]:
         """Whether the lines of a file keep their audience wherever they go, and which one has to be said there."""
@@ -158,7 +161,7 @@ class FileReshaper:
         return tuple(PartSource(part=each, turns=known.get(each, ())) for each in parts)
 
 
-def _lost(before: str, after: str) -> tuple[LineRemoval, ...]:
+def _list_lost(before: str, after: str) -> tuple[LineRemoval, ...]:
     left = set(after.splitlines())
     gone = (line for line in before.splitlines() if line.strip() and line not in left)
     return tuple(LineRemoval(text=line, reason="moved") for line in gone)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from familiar_connect.memory.weighing.claims import Claim, LetGo, claim_of, has_ended, is_flipped, things_let_go
-from familiar_connect.memory.weighing.clauses import HYPOTHETICAL, JOKE, clauses_of, mask_foreign, plain_form
+from familiar_connect.memory.weighing.first_person import HYPOTHETICAL, JOKE, clauses_of, mask_foreign, plain_form
 from familiar_connect.memory.weighing.lasting_words import LASTING, MONTH, RELATION, any_of
 from familiar_connect.memory.weighing.vocabulary import PET
 from familiar_connect.support.text import sentence_spans
@@ -242,6 +242,11 @@ def replaces(new: str, old: str) -> bool:
         if later.given.get((answer.about, answer.question), answer.value) != answer.value:
             return True
     return not earlier.wishes.isdisjoint(later.granted) or _takes_back(later, earlier)
+
+
+def gives_one_answer(text: str) -> bool:
+    """Whether *text* answers a question that has one answer at a time, so that a later line may take its place."""
+    return bool(_read(text[:MAX_CHARS]).answers)
 
 
 def takes_back(message: str, old: str) -> bool:

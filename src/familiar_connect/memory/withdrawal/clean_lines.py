@@ -3,22 +3,101 @@
 A part (a bullet, a paragraph) that came from such turns alone goes. One that others stand behind too keeps what they
 support: it stays as it is where it has no word that only the withdrawn turns said, else sentence by sentence. Where a
 message was reworded, a part that quotes it reads as the message does now. Lines of the owner's are not touched.
+
+Withdrawn words: those that only turns said that were taken back, and by which a copy of them is known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from familiar_connect.history.withdrawal.withdrawals import WithdrawnTurn
+from familiar_connect.history.withdrawal.withdrawals import Withdrawals, WithdrawnTurn
 from familiar_connect.memory.maintenance.mentions import without_parts
 from familiar_connect.memory.versioning.provenance import MarkdownPart, part_hash, parts_of
-from familiar_connect.memory.withdrawal.withdrawn_words import WithdrawnWords
-from familiar_connect.memory.writing.attribution import telling_words
+from familiar_connect.memory.writing.extractive import telling_words
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line, sentences
+
+MIN_PHRASE_CHARS = 12
+"""A shorter text says too little to be known again by all of its words."""
+MAX_PHRASE_CHARS = 400
+"""Of a longer text the beginning is looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawnWords:
+    """What tells that something was made of turns that were taken back."""
+
+    words: frozenset[str] = frozenset()
+    """Stems, as `telling_words` makes them, of words that nobody says any more."""
+    phrases: frozenset[str] = frozenset()
+    """Beginnings of what was said, folded."""
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.phrases)
+
+    def with_phrases(self, other: WithdrawnWords) -> WithdrawnWords:
+        """These, and whole texts of *other*, whose single words may stand elsewhere."""
+        return replace(self, phrases=self.phrases | other.phrases)
+
+    def is_in(self, text: str) -> bool:
+        """Whether *text* repeats any of it."""
+        if not self or self._pattern.search(text.casefold()) is None:
+            return False
+        folded = fold(text)
+        return any(phrase in folded for phrase in self.phrases) or not self.words.isdisjoint(telling_words(text))
+
+    def is_in_any(self, plain: object) -> bool:
+        """Whether plain data (lists, objects, scalars) has a text that repeats any of it."""
+        if isinstance(plain, str):
+            return self.is_in(plain)
+        if isinstance(plain, dict):
+            return any(self.is_in_any(each) for pair in plain.items() for each in pair)
+        return isinstance(plain, list | tuple) and any(self.is_in_any(each) for each in plain)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Something that stands in every text that repeats any of it, and in few others; quick to look for."""
+        begun = {phrase.partition(" ")[0] for phrase in self.phrases}
+        return re.compile("|".join(map(re.escape, sorted(self.words | begun))))
+
+
+def fold(text: str) -> str:
+    return one_line(text).casefold()
+
+
+def find_words(
+    turns: Sequence[WithdrawnTurn], withdrawals: Withdrawals, authored: Callable[[], Iterable[str]] = tuple
+) -> WithdrawnWords:
+    """What only *turns* said before they were changed. What stands in *authored* texts is nobody's to take back."""
+    texts = [text for turn in turns for text in turn.texts]
+    words = {word for text in texts for word in telling_words(text)}
+    words -= {word for turn in turns for word in telling_words(turn.stands)}
+    standing = {fold(turn.stands) for turn in turns if turn.stands}
+    phrases = {fold(text)[:MAX_PHRASE_CHARS] for text in texts}
+    phrases = {each for each in phrases if len(each) >= MIN_PHRASE_CHARS and not any(each in said for said in standing)}
+    asked = {*words, *(word for each in phrases for word in telling_words(each))}
+    if not asked:
+        return WithdrawnWords()
+    first = min(turn.id for turn in turns)
+    gone = frozenset(turn.id for turn in turns if not turn.stands)
+    for text in withdrawals.standing_texts(sorted(asked), before_id=first, but=gone):
+        words, phrases = _without(text, words, phrases)
+    for text in authored() if words or phrases else ():
+        words, phrases = _without(text, words, phrases)
+    return WithdrawnWords(words=frozenset(words), phrases=frozenset(phrases))
+
+
+def _without(text: str, words: set[str], phrases: set[str]) -> tuple[set[str], set[str]]:
+    """What is left of *words* and *phrases* that *text* does not say."""
+    folded = fold(text)
+    left = {phrase for phrase in phrases if phrase not in folded}
+    return (words - set(telling_words(text)) if words else words), left
+
 
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 
@@ -81,7 +160,7 @@ class LineCleaner:
                 continue
             text = text[: part.start] + left + text[part.end :]
             shift = len(left) - len(part.text)
-            gone = [_moved(each, shift) for each in gone]
+            gone = [_move_part(each, shift) for each in gone]
             behind = self._standing_behind(part)
             new.append(PartSource(part=part_hash(left), turns=tuple(sorted(behind))))
         if gone:
@@ -103,15 +182,19 @@ class LineCleaner:
         if not withdrawn:
             if not self.words.is_in(part.text) or not (behind or self.is_ours(rel_path, part.hash)):
                 return text
-            return self._supported(text, self.words.words, self.texts_of(behind) if behind else {}, must_have=False)
+            return self._keep_supported(
+                text, self.words.words, self.texts_of(behind) if behind else {}, must_have=False
+            )
         others = self.texts_of(behind - self._gone)
         if not others:
             return None
-        text = self._reworded(text, withdrawn)
+        text = self._reword(text, withdrawn)
         said = {word for turn in withdrawn for each in self._withdrawn[turn].texts for word in telling_words(each)}
-        return self._supported(text, said | self.words.words, others, must_have=True)
+        return self._keep_supported(text, said | self.words.words, others, must_have=True)
 
-    def _supported(self, text: str, suspects: Set[str], others: Mapping[int, str], *, must_have: bool) -> str | None:
+    def _keep_supported(
+        self, text: str, suspects: Set[str], others: Mapping[int, str], *, must_have: bool
+    ) -> str | None:
         """*text* without the sentences that have *suspects* among their words which *others* do not say."""
         supported = {word for each in others.values() for word in telling_words(each)}
         bad = suspects - supported
@@ -125,7 +208,7 @@ class LineCleaner:
         words = set(telling_words(left))
         return left if (words & supported if must_have else words) else None
 
-    def _reworded(self, text: str, withdrawn: Set[int]) -> str:
+    def _reword(self, text: str, withdrawn: Set[int]) -> str:
         """*text* with the new wording of messages that it quotes."""
         for turn in (self._withdrawn[turn_id] for turn_id in withdrawn):
             for before in turn.texts if turn.stands else ():
@@ -161,7 +244,7 @@ def _has_phrase(text: str, words: WithdrawnWords, others: Mapping[int, str]) -> 
     return any(phrase in folded and not any(phrase in each for each in said) for phrase in words.phrases)
 
 
-def _moved(part: MarkdownPart, shift: int) -> MarkdownPart:
+def _move_part(part: MarkdownPart, shift: int) -> MarkdownPart:
     """A part that stands further on in a text than one that changed its length by *shift*."""
     return MarkdownPart(
         heading=part.heading, text=part.text, hash=part.hash, start=part.start + shift, end=part.end + shift

@@ -5,7 +5,7 @@ from __future__ import annotations
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.part_audiences import TOOL_SOURCE
-from familiar_connect.memory.versioning.ownership import OUR_SOURCES
+from familiar_connect.memory.versioning.blame import OUR_SOURCES
 from familiar_connect.memory.versioning.provenance import part_hash, parts_of
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.support.markdown import read_headings

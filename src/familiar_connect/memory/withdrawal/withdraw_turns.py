@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.history.authors import remove_orders
+from familiar_connect.history.authors import remove_reminders_and_posts
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import RemovalCause
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals, WithdrawnTurn
@@ -24,10 +24,11 @@ from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import is_link_to, without_parts
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
-from familiar_connect.memory.withdrawal.clean_lines import LineCleaner
+from familiar_connect.memory.withdrawal.clean_lines import LineCleaner, WithdrawnWords, find_words
 from familiar_connect.memory.withdrawal.part_writers import PartWriters
-from familiar_connect.memory.withdrawal.withdrawn_words import WithdrawnWords, find_words
+from familiar_connect.memory.withdrawal.returning_lines import return_lines
 from familiar_connect.memory.withdrawal.writer_copies import clean_writer_copies
 from familiar_connect.memory.writing.archiving import MANAGED
 from familiar_connect.memory.writing.extractive import PRESENT_HEADING
@@ -130,7 +131,7 @@ class TurnWithdrawal:
 
     def words_of(self, turns: Sequence[WithdrawnTurn]) -> WithdrawnWords:
         """The words that only *turns* said."""
-        return find_words(turns, self.rows, self._authored_texts)
+        return find_words(turns, self.rows, self._read_authored_texts)
 
     def clean(
         self, turns: Sequence[WithdrawnTurn], words: WithdrawnWords | None = None, *, source: str = SOURCE
@@ -141,11 +142,13 @@ class TurnWithdrawal:
         words = words if words is not None else self.words_of(turns)
         since = min(turn.said_at for turn in turns) - SLACK
         cleaner = self._cleaner(turns, words)
+        returned = self._return_lines(turns)
         files = self._clean_files(cleaner, source)
+        files += [path for path in returned if path not in files]
         versions = self._clean_versions(cleaner, words, since)
         copies = clean_writer_copies(self._store, cleaner, words, [turn.id for turn in turns])
         if words:
-            copies += remove_orders(
+            copies += remove_reminders_and_posts(
                 self._history.database, self._familiar_id, words.is_in, self._history.outbox.last_piece
             )
             for keeper in self._keepers:
@@ -210,7 +213,7 @@ class TurnWithdrawal:
                 found.setdefault(part, set()).update(ids)
         return {part: frozenset(ids) for part, ids in found.items()}
 
-    def _authored_texts(self) -> Iterable[str]:
+    def _read_authored_texts(self) -> Iterable[str]:
         for path in markdown_files(self._store):
             if path.startswith(AUTHORED):
                 try:
@@ -232,6 +235,22 @@ class TurnWithdrawal:
         for path in paths if gone else ():
             if path not in gone and self._remove_links(path, gone, source, cleaner) and path not in changed:
                 changed.append(path)
+        return changed
+
+    def _return_lines(self, turns: Sequence[WithdrawnTurn]) -> list[str]:
+        """Put back what *turns* took the place of, where they say nothing any more; the files that changed."""
+        gone = {turn.id for turn in turns if not turn.stands}
+        if self._store.audit is None or not gone:
+            return []
+        changed = []
+        try:
+            for path, text in return_lines(
+                self._store, self._store.audit, gone, self._sources_by_part(), self._texts_of
+            ):
+                self._store.write_file(path, text, source=WRITER_SOURCE)
+                changed.append(path)
+        except MemoryStoreError as error:
+            logger.warning("lines that hold again could not be put back", extra={"error": str(error)})
         return changed
 
     def _clean_file(self, path: str, cleaner: LineCleaner, source: str) -> bool:

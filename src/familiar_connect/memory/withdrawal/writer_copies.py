@@ -9,8 +9,7 @@ from pathlib import Path
 
 from familiar_connect.memory.maintenance.review import PendingItem, Review
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.withdrawal.clean_lines import LineCleaner
-from familiar_connect.memory.withdrawal.withdrawn_words import WithdrawnWords
+from familiar_connect.memory.withdrawal.clean_lines import LineCleaner, WithdrawnWords
 from familiar_connect.memory.writing.journal import RunLog
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite
 from familiar_connect.support.no_follow import load_bytes, remove_file

@@ -17,9 +17,8 @@ from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.people import people_path
-from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
-from familiar_connect.support.text import grapheme_boundary, one_line, shorten_middle
+from familiar_connect.support.text import fold_name, grapheme_boundary, one_line, shorten_middle
 
 MAX_LABEL_CHARS = 80
 MAX_NAMES = 8

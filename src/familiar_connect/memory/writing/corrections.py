@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.audit import AuditLog
-from familiar_connect.memory.file_audience import MARK, is_within, read_audience
+from familiar_connect.memory.file_audience import is_within, read_audience
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.versioning.ownership import our_lines
+from familiar_connect.memory.versioning.blame import our_lines
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.visible_memory import MarkedFiles
 from familiar_connect.memory.weighing.answers import replaces, takes_back
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.extractive import ABOUT_HEADING, SelfStatement, statements_of, words_of_quote
@@ -71,9 +71,9 @@ def correct_other_files(store: MemoryStore, batch: Batch) -> Iterator[tuple[str,
     """
     if store.audit is None:
         return
+    marked = MarkedFiles(store)
     for person in batch.roster:
-        base = people_path(person.slug).removesuffix(".md")
-        beside = [path for path in store.glob(f"{base}{MARK}*.md") if path != person.rel_path and not is_archive(path)]
+        beside = [path for path in marked.beside(people_path(person.slug)) if path != person.rel_path]
         for path in beside[:MAX_OTHER_FILES] if person.may_note else ():
             try:
                 before = store.read_if_present(path) or ""

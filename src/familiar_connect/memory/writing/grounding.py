@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from familiar_connect.memory.people import ALIASES_HEADING
-from familiar_connect.memory.writing.attribution import stem_of, telling_words
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
-from familiar_connect.memory.writing.extractive import SelfStatement
+from familiar_connect.memory.writing.extractive import SelfStatement, stem_of, telling_words
 from familiar_connect.memory.writing.line_units import LineUnit, split_units, unit_key
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.support.text import sentence_spans, sentences
@@ -210,14 +209,14 @@ def keep_supported(
             if unit.section != unit_key(ALIASES_HEADING) or unit.key in known or check.supports(unit.text, person):
                 kept.append(unit.text)
         else:
-            left, gone = _supported_part(unit.text, check, person, standing)
+            left, gone = _keep_supported_part(unit.text, check, person, standing)
             refused += gone
             if left:
                 told += 1
                 kept.append(left)
     if not refused:
         return GroundedText(text=text)
-    return GroundedText(text=_joined(kept), refused=tuple(refused), is_empty=told == 0)
+    return GroundedText(text=_join(kept), refused=tuple(refused), is_empty=told == 0)
 
 
 def only_unwritten(text: str, told: Iterable[SelfStatement], person: BatchParticipant) -> list[SelfStatement]:
@@ -234,7 +233,7 @@ def only_unwritten(text: str, told: Iterable[SelfStatement], person: BatchPartic
     return [each for each in told if not is_written(each)]
 
 
-def _supported_part(
+def _keep_supported_part(
     text: str, check: GroundingCheck, person: BatchParticipant | None, standing: str
 ) -> tuple[str, list[str]]:
     """Those sentences of a line or bullet that were said or are *standing* in the file, and the others."""
@@ -250,7 +249,7 @@ def _supported_part(
     return (marker + left if left else ""), gone
 
 
-def _joined(kept: Iterable[LineUnit | str]) -> str:
+def _join(kept: Iterable[LineUnit | str]) -> str:
     """Units as a text again; a heading that nothing follows goes, but not the title."""
     lines: list[str] = []
     waiting: list[LineUnit] = []

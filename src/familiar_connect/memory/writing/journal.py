@@ -20,11 +20,11 @@ from typing import Any
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.writing.batch import Batch
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
 from familiar_connect.support.clock import Clock
-from familiar_connect.support.file_lock import hold_alone
-from familiar_connect.support.files import atomic_write, sync_folder
+from familiar_connect.support.files import atomic_write, hold_alone, sync_folder
 from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_to_append, remove_file
 from familiar_connect.support.serialize import PlainDataError, from_plain, to_plain
 

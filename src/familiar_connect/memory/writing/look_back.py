@@ -73,7 +73,7 @@ class LookBack:
         A month is looked back at once, so that a page the owner deleted is not made again and no start reads all files.
         """
         month = _month_before(now)
-        if self._reached() == month:
+        if self._find_reached() == month:
             return []
         plan = self.plan(now)
         written: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class LookBack:
             atomic_write(self._mark, f"{month}\n")
         return list(written)
 
-    def _reached(self) -> str:
+    def _find_reached(self) -> str:
         """The month that was looked back at last; empty where none was."""
         try:
             return load_bytes(self._mark).decode("utf-8", "replace").strip() if self._mark is not None else ""
@@ -116,7 +116,7 @@ class LookBack:
             text = self._text(path)
             known = sources.get(path, {})
             told = [line for line in bullets_under(text, ABOUT_HEADING) if line.startswith(f"{month}-")]
-            lines = self._weighed(((line, line[:10]) for line in told), known, read_audience(text))
+            lines = self._weigh(((line, line[:10]) for line in told), known, read_audience(text))
             name = document_title(text) or PurePosixPath(open_path(path)).stem
             target = month_path(path, month)
             link = f"[{link_text(name)}]({PurePosixPath(path).name})"
@@ -133,7 +133,7 @@ class LookBack:
             said_to = read_audience(text)
             day = PurePosixPath(path).name[:10]
             parts = [(part.text, day) for part in parts_of(text) if part.heading not in _NOT_SAID]
-            lines.setdefault(said_to, []).extend(self._weighed(parts, sources.get(path, {}), said_to))
+            lines.setdefault(said_to, []).extend(self._weigh(parts, sources.get(path, {}), said_to))
             title = document_title(text) or PurePosixPath(path).stem
             links.setdefault(said_to, []).append(f"[{link_text(title)}]({PurePosixPath(path).name})")
         for said_to, found in lines.items():
@@ -141,7 +141,7 @@ class LookBack:
             target = base if is_open or said_to is None else mark_path(base, said_to)
             yield from self._page(target, month, found, links[said_to], said_to)
 
-    def _weighed(
+    def _weigh(
         self, found: Iterable[tuple[str, str]], known: Mapping[str, tuple[int, ...]], said_to: Audience | None
     ) -> list[_Line]:
         """Those lines that last, with their sources; where the file does not say its audience, only those with any."""

@@ -7,12 +7,21 @@ proposal until the owner approves it. Carrying it out twice changes nothing the 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from familiar_connect.memory.archives import is_archive, original_path
+from familiar_connect.memory.types import WRITER_SOURCE
 
-WRITER_SOURCE = "memory_writer"
+
+@dataclass(frozen=True, kw_only=True)
+class WriterRun:
+    """Which pass this is."""
+
+    run_id: str
+    familiar_id: str
+    now: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +107,23 @@ def question_plan(plan: Plan, write: PlannedWrite) -> Plan:
     """One of *plan*'s questions as a proposal; its id tells what it says, so that one that was rejected is known."""
     says = "\0".join((write.rel_path, *(removal.text for removal in write.removed)))
     return replace(plan, run_id=f"outdated-{zlib.crc32(says.encode()):08x}", writes=(write,), refused=(), questions=())
+
+
+@dataclass
+class MemoryWriterResult:
+    """What one pass did; all defaults when there was nothing to do."""
+
+    session_file: str | None = None
+    people_files: list[str] = field(default_factory=list)
+    topic_files: list[str] = field(default_factory=list)
+    turns_summarized: int = 0
+    watermark_id: int = 0
+    run_id: str | None = None
+    refused: list[RefusedEdit] = field(default_factory=list)
+    state: str = "nothing"
+    """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed`, `quarantined` or `outdated`
+    (something of it was taken back meanwhile)."""
+    questions: list[str] = field(default_factory=list)
+    """Proposals about lines of the owner's, which a pass never changes by itself."""
+    retry_after_s: float = 0.0
+    """After an answer that could not be understood: how long to wait before the next attempt."""

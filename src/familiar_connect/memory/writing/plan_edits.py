@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache
 from itertools import islice
 from pathlib import PurePosixPath
@@ -20,14 +19,21 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import open_path, read_audience, with_audience, without_audience
 from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.versioning.ownership import our_lines
+from familiar_connect.memory.versioning.blame import our_lines
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
 from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED, SESSIONS_HEADING, fit_file
-from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.corrections import correct_other_files, remove_replaced
-from familiar_connect.memory.writing.extractive import extract_files, statements_of, with_statements
+from familiar_connect.memory.writing.edit_rules import (
+    EditRefused,
+    aliases_to_list,
+    check_text,
+    path_for_proposal,
+    rename_title,
+    settle_strays,
+)
+from familiar_connect.memory.writing.extractive import SourceFinder, extract_files, statements_of, with_statements
 from familiar_connect.memory.writing.grounding import GroundingCheck, keep_supported, only_unwritten
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
@@ -37,9 +43,7 @@ from familiar_connect.memory.writing.markdown_sections import (
     with_bullets,
     without_sections,
 )
-from familiar_connect.memory.writing.path_policy import EditRefused, check_text, path_for_proposal
-from familiar_connect.memory.writing.person_title import aliases_to_list, rename_title
-from familiar_connect.memory.writing.plan import LineRemoval, PartSource, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import LineRemoval, PartSource, Plan, PlannedWrite, RefusedEdit, WriterRun
 from familiar_connect.memory.writing.prompt import INSTRUCTIONS, PromptMaterial
 from familiar_connect.memory.writing.reply_parser import (
     MAX_REPLY_CHARS,
@@ -55,7 +59,6 @@ from familiar_connect.memory.writing.rewrite import (
     merge_rewrite,
     without_removals,
 )
-from familiar_connect.memory.writing.stray_lines import settle_strays
 from familiar_connect.support.markdown import document_title
 
 MAX_FILES = 12
@@ -69,15 +72,6 @@ MAX_QUESTIONS = 10
 """Changes of the owner's lines that one pass may put before them."""
 
 _MIN_TELLTALE_CHARS = 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class WriterRun:
-    """Which pass this is."""
-
-    run_id: str
-    familiar_id: str
-    now: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +227,7 @@ def _draft(
     if grounded.is_empty and not outdated:
         raise EditRefused(UNSAID)
     body = grounded.text
-    text = _titled(body, rel_path, batch)
+    text = _add_title(body, rel_path, batch)
     if before is None or not before.strip():
         if not body.strip():
             raise EditRefused("it says only what is out of date in a file that is not there")
@@ -252,10 +246,10 @@ def _draft(
         turns={turn.id for turn in batch.turns},
         ours=_ours(store, rel_path, before),
     )
-    return _merged_draft(rel_path, before, merged, "" if whole or not body.strip() else text, run), unsaid
+    return _draft_merged(rel_path, before, merged, "" if whole or not body.strip() else text, run), unsaid
 
 
-def _merged_draft(rel_path: str, before: str, merged: RewriteResult, added: str, run: WriterRun) -> _Draft:
+def _draft_merged(rel_path: str, before: str, merged: RewriteResult, added: str, run: WriterRun) -> _Draft:
     """What a merge gave, with the parts of *added* that are new under a heading of their own."""
     parts = [part for part in parts_of(added) if part.heading not in MANAGED]
     text = with_added_parts(merged.text, parts, f"Added {run.now.date().isoformat()}")
@@ -267,7 +261,7 @@ def _ours(store: MemoryStore, rel_path: str, before: str | None) -> OurLines:
     return cache(lambda: our_lines(store.audit, rel_path, before or ""))
 
 
-def _titled(text: str, rel_path: str, batch: Batch) -> str:
+def _add_title(text: str, rel_path: str, batch: Batch) -> str:
     if document_title(text) is not None:
         return text.strip() + "\n"
     stem = PurePosixPath(open_path(rel_path)).stem
@@ -340,9 +334,9 @@ def _plan(
     writes: list[PlannedWrite] = []
     questions: list[PlannedWrite] = []
     for draft in (_with_title(store, batch, draft) for draft in drafts.values()):
-        text = _with_audience(_finished(store, batch, draft, drafts), draft, batch, support)
+        text = _with_audience(_finish(store, batch, draft, drafts), draft, batch, support)
         try:
-            planned = _fitted_writes(store, draft, text, support, run)
+            planned = _fit_writes(store, draft, text, support, run)
         except EditRefused as reason:
             refused.append(RefusedEdit(name=draft.rel_path, reason=str(reason), text=text[:MAX_REFUSED_CHARS]))
             continue
@@ -391,7 +385,7 @@ def _with_audience(text: str, draft: _Draft, batch: Batch, support: SourceFinder
     return with_audience(text, batch.audience)
 
 
-def _fitted_writes(
+def _fit_writes(
     store: MemoryStore, draft: _Draft, text: str, support: SourceFinder, run: WriterRun
 ) -> list[PlannedWrite]:
     """The file, and before it the archive that takes what there is no room for; none when nothing changes."""
@@ -412,7 +406,9 @@ def _fitted_writes(
     write = replace(_planned(draft, fitted.text, support, known), removed=removed)
     if fitted.archive is None:
         return [write]
-    sources = [PartSource(part=part.hash, turns=_inherited(part, known)) for part in parts_of(fitted.archive.content)]
+    sources = [
+        PartSource(part=part.hash, turns=_inherit_turns(part, known)) for part in parts_of(fitted.archive.content)
+    ]
     return [replace(fitted.archive, parts=tuple(source for source in sources if source.turns)), write]
 
 
@@ -442,12 +438,12 @@ def _turns_by_line(store: MemoryStore, draft: _Draft) -> dict[str, tuple[int, ..
     }
 
 
-def _inherited(part: MarkdownPart, known: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+def _inherit_turns(part: MarkdownPart, known: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The turns behind those lines of *part* that stood in the file before."""
     return tuple(sorted({turn for line in part.text.splitlines() for turn in known.get(line.strip(), ())}))
 
 
-def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[str, _Draft]) -> str:
+def _finish(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[str, _Draft]) -> str:
     """The text of a draft with what code keeps: names, and links to what exists after the pass."""
     text, before = draft.text, draft.before or ""
     session = batch.slot.rel_path
@@ -485,7 +481,7 @@ def _planned(
     for part in parts_of(text):
         if part.hash not in known and part.heading not in MANAGED:
             turns = draft.sources.get(part.hash) or support.turns_behind(part.text)
-            turns = tuple(sorted({*turns, *_inherited(part, turns_by_line)}))
+            turns = tuple(sorted({*turns, *_inherit_turns(part, turns_by_line)}))
             parts[part.hash] = PartSource(part=part.hash, turns=turns)
     return PlannedWrite(
         rel_path=draft.rel_path, content=text, before=text_hash(draft.before), parts=tuple(parts.values())

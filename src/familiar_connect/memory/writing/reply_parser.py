@@ -221,11 +221,11 @@ def _read_json(text: str) -> WriterAnswer | None:
         if isinstance(data, dict) and (answer := _from_object(data)) is not None:
             return answer
         start = text.find("{", start + 1) if start < 2_000 else -1
-    data = _completed(text[first:]) if first >= 0 else None
+    data = _complete(text[first:]) if first >= 0 else None
     return _from_object(data) if isinstance(data, dict) else None
 
 
-def _completed(text: str) -> object:
+def _complete(text: str) -> object:
     """What an object that was cut short would be if it ended here; None when it cannot be told."""
     text = text.rstrip().removesuffix(_FENCE).rstrip()
     closing: list[str] = []

@@ -180,7 +180,7 @@ class _Merge:
         if not self._inserts and not dropped:
             return self._before
         gone = {line for unit in self._standing if unit.start in dropped for line in range(unit.start, unit.end)}
-        return _assembled(self._before.splitlines(), gone, self._inserts)
+        return _assemble(self._before.splitlines(), gone, self._inserts)
 
     def _place_all(self) -> None:
         here = 0
@@ -251,7 +251,7 @@ class _Merge:
         self._inserts.setdefault(line, []).extend(units)
 
 
-def _assembled(lines: Sequence[str], gone: Collection[int], inserts: Mapping[int, list[LineUnit]]) -> str:
+def _assemble(lines: Sequence[str], gone: Collection[int], inserts: Mapping[int, list[LineUnit]]) -> str:
     out: list[str] = []
     last_new: LineUnit | None = None  # the unit just put in, while nothing else follows it
     after_gap = False

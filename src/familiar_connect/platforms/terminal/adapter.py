@@ -19,6 +19,7 @@ from familiar_connect.chat.place_check import check_place_class
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.command import with_command
 from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
@@ -28,16 +29,17 @@ from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
 from familiar_connect.platforms.terminal.unanswered import describe_unanswered
-from familiar_connect.platforms.terminal.welcome import greet
+from familiar_connect.platforms.terminal.upgrade import UpgradeOffer
+from familiar_connect.platforms.terminal.welcome import WarmUps, greet
 from familiar_connect.slash.chats import CHAT
-from familiar_connect.slash.command import SlashContext, SlashReply
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.command import SlashContext, SlashReply, run_command
+from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
-UNANSWERED_REMEDY = "/regenerate answers it now; or go on with something else."
+UNANSWERED_REMEDY = "/regenerate answers it now, or just go on."
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
 _LEAVE = {"quit", "exit", "q", "bye"}
 _HELP = {"help", "?", "h"}
@@ -69,8 +71,12 @@ class TerminalPlatform:
         own_name: OwnName | None = None,
         channel_id: int = CHANNEL_ID,
         place: TerminalPlace | None = None,
+        upgrade: UpgradeOffer | None = None,
     ) -> None:
-        """*place* is how the familiar meets the terminal, where it is not the only one there."""
+        """*place* is how the familiar meets the terminal, where it is not the only one there.
+
+        *upgrade* offers a better model; None: this chat offers none.
+        """
         self._familiar = familiar
         self._channel_id = channel_id
         self._user = user
@@ -78,11 +84,13 @@ class TerminalPlatform:
         self._reader = reader
         self._clock = clock or SystemClock()
         self._place = place or TerminalPlace(screen, familiar.name, user, self._stored_messages(), busy_with)
+        self._upgrade = upgrade
         self._own_name = own_name
         """Knows and keeps what the person is called; None: nobody keeps it."""
         self._interrupts = 0
         self._leaving = asyncio.Event()
         self._background = BackgroundTasks("terminal")
+        self._warm_ups = WarmUps(familiar)
         self.exit_code = EXIT_OK
 
     def _stored_messages(self) -> StoredMessages:
@@ -102,6 +110,7 @@ class TerminalPlatform:
                     if line.strip():
                         await self._take(line)
         finally:
+            await self._warm_ups.aclose()
             await self._background.wait_until_idle()
 
     @contextmanager
@@ -180,14 +189,15 @@ class TerminalPlatform:
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is IntakeResult.answering:
             await self._familiar.reply_path.queue.wait_until_channel_idle(self._channel_id)
+            self._warm_ups.start(self._user, self._channel_id)
         elif heard is IntakeResult.private:
-            self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
+            self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
         if self._place.end():
             return
         if self._place.notices > before:
             self.exit_code = EXIT_FAILED
         elif heard is IntakeResult.answering and not self._interrupts:
-            self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
+            self._screen.note(f"({self._familiar.name} said nothing. Try saying it differently.)")
             self.exit_code = EXIT_FAILED
 
     async def _last_words(self, own_name: OwnName) -> str:
@@ -214,7 +224,7 @@ class TerminalPlatform:
         if not name or own_name is None:
             known = own_name is None or own_name.is_known
             told = f"I call you {self._user.label}." if known else "You have not told me your name."
-            self._screen.line(f"{told} /name NAME changes it." if known else f"{told} /name NAME does.")
+            self._screen.line(f"{told} /name NAME changes it." if known else f"{told} Type /name NAME to tell me.")
             return
         self._rename(await off_loop(own_name.keep, name))
         self._screen.line(f"I call you {self._user.label} from now on.")
@@ -232,6 +242,8 @@ class TerminalPlatform:
             self._help(words.strip().removeprefix("/").lower())
         elif name == "name":
             await self._call(" ".join(words.split()))
+        elif name == "upgrade":
+            await self._answer_offer(words)
         elif (found := find_command(name, self._familiar)) is not None:
             context = SlashContext(
                 channel_id=self._channel_id,
@@ -247,6 +259,15 @@ class TerminalPlatform:
                 await greet(self._familiar, self._screen, self._user, channel_id=self._channel_id)
         else:
             self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
+
+    async def _answer_offer(self, words: str) -> None:
+        if self._upgrade is None:
+            self._screen.note("This chat offers no other model. `familiar model list` shows them.")
+            return
+        try:
+            await self._upgrade.answer(words)
+        except FamiliarError as error:
+            self._screen.note(str(error), colour="warn")
 
     def _help(self, name: str) -> None:
         """`/help`: every command; `/help NAME`: that one."""

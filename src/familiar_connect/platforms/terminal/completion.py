@@ -63,8 +63,9 @@ class LineCompletion:
         return [Suggestion(each, len(begun[-1])) for each in dict.fromkeys(found)]
 
     async def _option(self, option: SlashOption, begun: str) -> list[str]:
-        if option.suggest is not None:
-            return await option.suggest(self._familiar, begun)
+        suggest = option.suggest_to_operator or option.suggest
+        if suggest is not None:
+            return await suggest(self._familiar, begun)
         return names_begun(option.choices, begun)
 
     async def _names(self, before: str) -> list[Suggestion]:

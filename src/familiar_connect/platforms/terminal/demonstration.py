@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.parts import PlatformPart
+from familiar_connect.extensions.parts import PlatformDemo, PlatformPart, TourStep
 from familiar_connect.extensions.platforms import make_host
-from familiar_connect.extensions.stand_in.demo import PlatformDemo, TourStep
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import ChannelKey
 from familiar_connect.platforms.terminal.help import help_row
@@ -30,6 +30,8 @@ FORM_COLUMN = 26
 PIPE_COLUMNS = 100
 """So wide is the help where there is no window."""
 HEARD_WITHIN_S = 2.0
+WAIT = "!wait"
+"""So a line of a script says that what comes next comes after the answers."""
 _LOOK_EACH_S = 0.02
 
 
@@ -40,7 +42,7 @@ def how_text(title: str, name: str, forms: Mapping[str, str], width: int) -> str
     closing = "It answers when it is meant, and may speak up when all fall quiet. Ctrl-D ends it."
     rows = [
         help_row(_fill_in(form, name), _fill_in(meaning, name), width, names=FORM_COLUMN)
-        for form, meaning in forms.items()
+        for form, meaning in {**forms, WAIT: "waits until everything is answered"}.items()
     ]
     return "\n".join([wrap_words(opening, width), *rows, wrap_words(closing, width)])
 
@@ -71,8 +73,11 @@ class Demonstration:
         tell: Callable[[str], None] = lambda sentence: None,
         is_scripted: bool = False,
         on_end: Callable[[], None] = lambda: None,
+        home: Path | None = None,
     ) -> None:
         """Without *reader* and *say*, at this terminal or pipe. *tell* is for what the owner has to mend.
+
+        *home* is where the keys of speech services are; a copy of a familiar has none.
 
         When it *is_scripted*, each line is shown and answered before the next one, and nobody is told how to type.
         *on_end* is called once all is said and answered, and not where it was ended before.
@@ -88,10 +93,11 @@ class Demonstration:
         self._tell = tell
         self._is_scripted = is_scripted
         self._on_end = on_end
+        self._home = home
 
     async def run(self) -> None:
         """Until the input ends and everything said is answered."""
-        host = make_host(self._familiar, self.id, tell=self._tell)
+        host = make_host(self._familiar, self.id, tell=self._tell, home=self._home)
         shown = self._say or write_line
         demo = self._create(host, lambda text: shown(printable(text)))
         reader = self._reader
@@ -124,6 +130,9 @@ class Demonstration:
         await demo.wait_until_ready()
         while (line := await _next_line(reader)) is not None:
             if not line.strip():
+                continue
+            if line.strip() == WAIT:
+                await self._quiet(demo)
                 continue
             if self._is_scripted:
                 say(line.strip())
@@ -183,20 +192,21 @@ class TourReader:
     """Lines of the steps in their order; what a step shows is said before its first line."""
 
     def __init__(self, steps: Iterable[TourStep], name: str, say: Callable[[str], None]) -> None:
-        self._lines = [
-            (_fill_in(step.says, name) if number == 0 else "", _fill_in(line, name))
+        self._lines: list[tuple[str, str | None]] = [
+            (_fill_in(step.says, name) if number == 0 else "", _fill_in(line, name) if line is not None else None)
             for step in steps
-            for number, line in enumerate(step.lines)
+            for number, line in enumerate(step.lines or (None,))
         ]
         self._say = say
 
     async def line(self) -> str | None:
-        if not self._lines:
-            return None
-        says, line = self._lines.pop(0)
-        if says:
-            self._say(f"\n— {says}")
-        return line
+        while self._lines:
+            says, line = self._lines.pop(0)
+            if says:
+                self._say(f"\n— {says}")
+            if line is not None:
+                return line
+        return None
 
     def set_prompt(self, prompt: str) -> None:
         """Nobody is prompted."""

@@ -19,18 +19,19 @@ from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.platforms.terminal.upgrade import UpgradeOffer
 from familiar_connect.platforms.terminal.welcome import keep_greeting, show_last_words
 from familiar_connect.slash.greeting import expand_greeting
 from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
-from familiar_connect.support.names import join_names
+from familiar_connect.support.text import join_names
 
 GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "speak": "/speak NAME: that one speaks now; without a name the group goes on by itself.",
-        "mute": "/mute NAME: that one only listens; without a name: who does.",
-        "unmute": "/unmute NAME: that one speaks again.",
+        "speak": "Let NAME speak now. Without a name, the group talks on by itself.",
+        "mute": "Make NAME listen only. Without a name, lists who is muted.",
+        "unmute": "Let NAME speak again.",
     }
 )
 
@@ -70,6 +71,7 @@ class GroupTerminal(TerminalPlatform):
         rng: random.Random,
         clock: Clock | None = None,
         own_name: OwnName | None = None,
+        upgrade: UpgradeOffer | None = None,
     ) -> None:
         first = members[0]
         super().__init__(
@@ -81,6 +83,7 @@ class GroupTerminal(TerminalPlatform):
             own_name=own_name,
             channel_id=first.channel_id,
             place=first.place,
+            upgrade=upgrade,
         )
         self._members = {member.id: member for member in members}
         self._roster = roster
@@ -130,7 +133,7 @@ class GroupTerminal(TerminalPlatform):
         now, notices = self._clock.now(), self._count_notices()
         heard = [await member.hear(line, now) for member in self._members.values()]
         if all(each is IntakeResult.private for each in heard):
-            self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
+            self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
             return
         self._spoken, self._latest_text = [], line
         if not await self._hold_round(line, is_from_person=True) and not self._is_cut:
@@ -140,9 +143,9 @@ class GroupTerminal(TerminalPlatform):
         if self._count_notices() > notices:
             self.exit_code = EXIT_FAILED
         elif len(self._roster.silent_names) == len(self._members):
-            self._screen.note("(Everybody is muted. /unmute NAME lets somebody speak.)")
+            self._screen.note("(Everyone is muted. /unmute NAME lets one of them speak.)")
         else:
-            self._screen.note("(Nobody said anything. Try other words.)")
+            self._screen.note("(No one said anything. Try saying it differently.)")
 
     def _count_notices(self) -> int:
         return sum(member.place.notices for member in self._members.values())
@@ -200,14 +203,16 @@ class GroupTerminal(TerminalPlatform):
 
     async def _slash(self, name: str, words: str) -> None:
         if name in FOR_ONE_ALONE and find_command(name) is not None:
-            self._screen.note(f"/{name} changes the chat of one familiar, so it is not for groups.")
+            self._screen.note(f"/{name} works in a chat with one familiar, not in a group.")
         elif name not in GROUP_COMMANDS:
             await super()._slash(name, words)
         elif name == "speak" and not words.strip():
             await self._hold_round(self._latest_text, is_from_person=False)
         elif name == "mute" and not words.strip():
             muted = self._roster.silent_names
-            self._screen.line(f"Only listening: {', '.join(muted)}." if muted else "Nobody is muted. /mute NAME does.")
+            self._screen.line(
+                f"Only listening: {', '.join(muted)}." if muted else "No one is muted. /mute NAME mutes someone."
+            )
         elif (id_ := self._roster.find(words)) is None:
             self._screen.note(
                 f"Nobody here is called {words.strip() or 'that'}; there are {join_names(self._roster.names)}."
@@ -215,7 +220,7 @@ class GroupTerminal(TerminalPlatform):
         elif name == "speak":
             self._is_cut = False
             if not await self._let_speak(self._members[id_], unasked=True):
-                self._screen.note(f"({self._roster.name_of(id_)} said nothing. Say something first.)")
+                self._screen.note(f"({self._roster.name_of(id_)} has nothing to say. Say something first.)")
         else:
             self._roster.set_muted(id_, is_muted=name == "mute")
             does = "only listens" if name == "mute" else "speaks again"

@@ -11,9 +11,10 @@ from familiar_connect.slash.registry import COMMANDS
 from familiar_connect.support.word_wrap import display_width, wrap_words
 
 OWN_COMMANDS = {
-    "name": "What I call you; /name NAME changes it.",
-    "persona": "Who I am, and who you are to me; /persona TEXT says the latter.",
-    "help": "This list; /help NAME tells of one.",
+    "name": "What I call you. /name NAME changes it.",
+    "persona": "Who I am, and who you are to me. /persona TEXT sets who you are.",
+    "upgrade": "Get a better model while we talk. /upgrade never stops the offers.",
+    "help": "This list. /help NAME explains one command.",
     "quit": "Leave. Ctrl-D does too.",
 }
 """Commands of the terminal's own, and what others mean here."""
@@ -33,29 +34,29 @@ FIRST = (
 """What people use most, in this order."""
 HABITS = {
     "bg": "/channel-backdrop sets where it takes place.",
-    "clear": "/reset begins the chat anew.",
-    "cut": "/undo takes the last exchange back.",
-    "del": "/undo takes the last exchange back.",
-    "delete": "/undo takes the last exchange back.",
-    "exportchat": "`familiar export chat` writes it out.",
-    "forget": "/forget-me erases all I keep of you; /reset begins the chat anew.",
+    "clear": "/reset starts the chat over.",
+    "cut": "/undo removes the last exchange.",
+    "del": "/undo removes the last exchange.",
+    "delete": "/undo removes the last exchange.",
+    "exportchat": "`familiar export chat` saves it to a file.",
+    "forget": "/forget-me erases all I keep about you; /reset starts the chat over.",
     "history": "/lines shows the last lines.",
-    "load": "/chat NAME goes to another chat; `familiar model use NAME` takes another model.",
-    "model": "`familiar model list` shows models, and `familiar chat -m MODEL` takes another this time.",
-    "new": "/chat new begins another chat.",
-    "newchat": "/chat new begins another chat.",
-    "redo": "What /undo took back is not brought back: say it again, or /regenerate makes the last reply anew.",
-    "retry": "/regenerate makes the last reply anew.",
-    "reroll": "/regenerate makes the last reply anew.",
-    "save": "Everything said is kept; `familiar export chat` writes it out.",
+    "load": "/chat NAME switches to another chat; `familiar model use NAME` switches models.",
+    "model": "`familiar model list` shows models; `familiar chat -m MODEL` uses another one this time.",
+    "new": "/chat new starts another chat.",
+    "newchat": "/chat new starts another chat.",
+    "redo": "/undo cannot be undone: say it again, or /regenerate rewrites the last reply.",
+    "retry": "/regenerate rewrites the last reply.",
+    "reroll": "/regenerate rewrites the last reply.",
+    "save": "Everything said is kept; `familiar export chat` saves it to a file.",
     "set": "`familiar config show` lists the settings; character.toml holds yours.",
     "show": "/context shows the last prompt, /persona who I am.",
-    "sys": "/persona TEXT says who you are; memory/self/ holds who I am.",
-    "system": "/persona TEXT says who you are; memory/self/ holds who I am.",
+    "sys": "/persona TEXT sets who you are; memory/self/ says who I am.",
+    "system": "/persona TEXT sets who you are; memory/self/ says who I am.",
 }
 """Commands of other programs, and what they are here."""
 KEYS = (
-    "Enter sends; Alt-Enter begins a new line. Tab completes, the up arrow brings back earlier lines, "
+    "Enter sends, Alt-Enter starts a new line. Tab completes, the up arrow shows earlier lines, "
     "Ctrl-C stops a reply, Ctrl-D leaves."
 )
 NAME_COLUMN = 19

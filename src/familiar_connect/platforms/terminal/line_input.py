@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -130,12 +130,19 @@ class EditorReader:
     """
 
     def __init__(
-        self, prompt: str, history_file: Path | None, *, screen: Screen, suggest: Suggest | None = None
+        self,
+        prompt: str,
+        history_file: Path | None,
+        *,
+        screen: Screen,
+        suggest: Suggest | None = None,
     ) -> None:
         self._prompt = prompt
         self._history_file = history_file
         self._screen = screen
         self._suggest = suggest
+        self._keys: dict[str, Callable[[], None]] = {}
+        self._status = ""
         self._session: Any = None
         self._draft = ""
 
@@ -166,13 +173,38 @@ class EditorReader:
             history=history,
             multiline=True,
             prompt_continuation=lambda width, _number, _is_wrapped: " " * width,
-            key_bindings=_key_bindings(),
+            key_bindings=_key_bindings(self._keys),
             completer=None if self._suggest is None else _make_completer(self._suggest),
             complete_while_typing=False,
             enable_open_in_editor=True,
             tempfile_suffix=".md",
         )
+        self._session.bottom_toolbar = self._status_line()
         return self._session
+
+    def bind(self, key: str, act: Callable[[], None]) -> None:
+        """Let *key* do *act* whatever is typed at the time; said before the first line is asked for."""
+        self._keys[key] = act
+
+    def set_status(self, text: str) -> None:
+        """Keep *text* below the line that is typed; without words the line goes away.
+
+        On a terminal that cannot draw over lines it is not shown.
+        """
+        if text == self._status or is_dumb_terminal():
+            return
+        self._status = text
+        if self._session is not None:
+            self._session.bottom_toolbar = self._status_line()
+            self._session.app.invalidate()
+
+    def _status_line(self) -> Any:
+        if not self._status:
+            return None
+        from prompt_toolkit.formatted_text import ANSI
+
+        shown = self._status[: max(1, self._screen.width() - 1)]
+        return ANSI(self._screen.paint(shown, "dim"))
 
     def set_prompt(self, prompt: str) -> None:
         self._prompt = prompt
@@ -229,8 +261,8 @@ def _goes_on(text: str) -> bool:
     return is_quoted or text.endswith("\\")
 
 
-def _key_bindings() -> Any:
-    """Keys of the line that is typed, and of a search in the earlier ones."""
+def _key_bindings(keys: Mapping[str, Callable[[], None]]) -> Any:
+    """Keys of the line that is typed, *keys* among them, and of a search in the earlier ones."""
     from prompt_toolkit.filters import is_searching
     from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 
@@ -248,6 +280,8 @@ def _key_bindings() -> Any:
     def begin_line(event: Any) -> None:
         event.current_buffer.insert_text("\n")
 
+    for key, act in keys.items():
+        bindings.add(key, filter=~is_searching)(lambda event, act=act: act())
     return merge_key_bindings([bindings, _search_bindings()])
 
 

@@ -30,5 +30,5 @@ def describe_unanswered(familiar: Familiar, channel_id: int, *, remedy: str) -> 
     ]
     if not words:
         return None
-    asked = "your question was" if len(words) == 1 else "your questions were"
-    return f"The program stopped before {asked} answered: {', '.join(words[-SHOWN:])}. {remedy}"
+    asked = "your question" if len(words) == 1 else "your questions"
+    return f"The program stopped before it answered {asked}: {', '.join(words[-SHOWN:])}. {remedy}"

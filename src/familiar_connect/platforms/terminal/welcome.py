@@ -6,24 +6,18 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config.command import command_name
-from familiar_connect.config.folders import HomeFolder
+from familiar_connect.audience import Confidence
 from familiar_connect.config.llm import LLMSlotConfig, local_model_name
-from familiar_connect.disclosure import Confidence
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
-from familiar_connect.llm.local.library import ModelLibrary
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
-from familiar_connect.support.aio import off_loop
-from familiar_connect.support.files import atomic_write
-from familiar_connect.support.names import join_names
-from familiar_connect.support.text import one_line, printable, shorten
+from familiar_connect.support.aio import cancel_and_wait, off_loop
+from familiar_connect.support.text import join_names, one_line, printable, shorten
 
 logger = logging.getLogger(__name__)
 
@@ -52,36 +46,14 @@ def _describe_slot(slot: LLMSlotConfig) -> str:
         return f"{slot.model} at {urlsplit(slot.address or '').netloc}"
     if not slot.is_small_default:
         return f"{local_model_name(slot.model)} inside this program: private, offline"
-    return "a small model inside this program: private, offline, a bit simple-minded"
-
-
-def offer_better_model(familiar: Familiar, home: HomeFolder, *, free_bytes: int | None) -> str | None:
-    """How to get a model worth talking to: on the small default, once in a home; None: nothing to offer.
-
-    The first of the catalogue that fits *free_bytes* is named, and one that is here already before any other.
-    """
-    mark = home.model_offer_mark
-    if not familiar.config.llm["main_prose"].is_small_default or mark.exists():
-        return None
-    with suppress(OSError):  # a home that cannot be written is offered it again
-        atomic_write(mark, "")
-    library, program = ModelLibrary(home.root), command_name()
-    here = library.models_here()
-    if here:
-        return f"For better talk: `{program} model use {here[0].name}`"
-    for model in library.catalogue():
-        if model.is_offered and (free_bytes is None or model.memory_bytes <= free_bytes):
-            name, size = model.name, f"{model.bytes / 1e6:,.0f} MB"
-            get, use = f"`{program} model get {name}`", f"`{program} model use {name}`"
-            return f"For better talk: {get} ({size}), then {use}; or a server of yours: `{program} connect`."
-    return f"For better talk, a server of yours: `{program} connect`."
+    return "a small model inside this program: private and offline, but not very bright"
 
 
 def describe_confidence(familiar: Familiar) -> str | None:
     """Where what is said here goes, for somebody whose familiar lives in other places too; None: it does not."""
     if familiar.config.confidence is Confidence.open or not familiar.subscriptions.all():
         return None
-    return f"What you say here stays here: other places hear it only where `shares_with` of {familiar.name} says so."
+    return f"What you say here stays here, unless `shares_with` of {familiar.name} names other places."
 
 
 async def greet(
@@ -100,7 +72,7 @@ async def greet(
         return
     if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=channel_id):
         if greeting is not None:
-            screen.note("You have talked before, so no greeting is said.")
+            screen.note("You have talked before, so there is no greeting.")
         if not screen.plain:
             await show_last_words(familiar, screen, channel_id, user)
         return
@@ -151,6 +123,23 @@ async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int, u
 def warm_up(familiar: Familiar, user: Author, channel_id: int = CHANNEL_ID) -> asyncio.Task[None]:
     """Let a model that keeps its prompt work the beginning of the next one while the person types."""
     return asyncio.get_running_loop().create_task(_warm_up(familiar, user, channel_id), name="warm-up")
+
+
+class WarmUps:
+    """Warming up after each reply of a door, for the next message; the newest counts."""
+
+    def __init__(self, familiar: Familiar) -> None:
+        self._familiar = familiar
+        self._newest: asyncio.Task[None] | None = None
+
+    def start(self, user: Author, channel_id: int) -> None:
+        if self._newest is not None:
+            self._newest.cancel()
+        self._newest = warm_up(self._familiar, user, channel_id)
+
+    async def aclose(self) -> None:
+        if self._newest is not None:
+            await cancel_and_wait(self._newest)
 
 
 async def _warm_up(familiar: Familiar, user: Author, channel_id: int) -> None:

@@ -1,6 +1,6 @@
 """Files that are sent along with a message: a picture is kept and shown to models that see, a text is said.
 
-A picture takes the way of every picture that people send (`context/generation/media_cache`): a model that sees is shown
+A picture takes the way of every picture that people send (`context/media`): a model that sees is shown
 it, another is told that there is one. It is served to the page as the picture that its first bytes say it is, never as
 what its name says.
 """
@@ -22,8 +22,12 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.platforms.web.multipart import FormPart
 from familiar_connect.platforms.web.render import PageRenderer, make_routes
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.fetch.attachments import MAX_ATTACHMENT_BYTES, AttachmentStore, attachment_name
-from familiar_connect.support.fetch.media_type import sniff_media_type
+from familiar_connect.support.fetch.attachments import (
+    MAX_ATTACHMENT_BYTES,
+    AttachmentStore,
+    attachment_name,
+    sniff_media_type,
+)
 from familiar_connect.support.text import one_line, printable
 
 if TYPE_CHECKING:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.errors import HomeError
+from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
-from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
-from familiar_connect.platforms.web.drawn_messages import DrawnMessages
+from familiar_connect.platforms.web.chats import PAGE_SIZE, LineNotStored, ShownMessage, WebChats
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
+from familiar_connect.platforms.web.message_fragments import MessageFragments
 from familiar_connect.platforms.web.multipart import FormPart, is_multipart, read_parts
+from familiar_connect.platforms.web.page_models import PageModels, name_model
 from familiar_connect.platforms.web.render import (
     PageRenderer,
     answer_json,
@@ -31,17 +36,32 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 MAX_MESSAGE_CHARS = 1_000_000
+RETRY_SOON = "retry: 1000\n\n"
+"""How soon a page comes back that lost its connection, in milliseconds."""
+_KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
 
 
 class ChatPages:
     """The routes under `/chats`."""
 
-    def __init__(self, chats: WebChats, renderer: PageRenderer, *, may_listen: bool = False) -> None:
-        """*may_listen*: what is spoken can be made out here."""
+    def __init__(
+        self,
+        familiar: Familiar,
+        chats: WebChats,
+        models: PageModels,
+        renderer: PageRenderer,
+        *,
+        names: Mapping[str, str],
+        may_listen: bool = False,
+    ) -> None:
+        """*names* say who serves the page; *may_listen*: what is spoken can be made out here."""
+        self._names = names
+        self._familiar = familiar
+        self._models = models
         self._chats = chats
         self._renderer = renderer
         self._may_listen = may_listen
-        self._drawn = DrawnMessages(chats, renderer)
+        self._drawn = MessageFragments(chats, renderer)
 
     def routes(self) -> list[BaseRoute]:
         handlers = (
@@ -51,13 +71,15 @@ class ChatPages:
             ("/chats/{id:number}/messages", self.list_messages, "GET"),
             ("/chats/{id:number}/messages", self.say, "POST"),
             ("/chats/{id:number}/messages/{turn:number}", self.show_message, "GET"),
+            ("/chats/{id:number}/messages/{turn:number}/whole", self.show_whole, "GET"),
+            ("/chats/{id:number}/sent/{key}", self.find_sent, "GET"),
             ("/chats/{id:number}/stop", self.stop, "POST"),
             ("/chats/{id:number}/events", self.stream, "GET"),
         )
         return make_routes(handlers, self._renderer)
 
     async def home(self, request: Request) -> Response:
-        """To the chat of last time."""
+        """To the latest chat."""
         return redirect(f"/chats/{(await off_loop(self._chats.current)).channel_id}")
 
     async def start(self, request: Request) -> Response:
@@ -68,28 +90,46 @@ class ChatPages:
 
     async def show(self, request: Request) -> Response:
         chat = await self.chat_of(request)
-        return await off_loop(self.page_of, chat)
+        self._models.look_for(self._familiar)
+        return await off_loop(self.page_of, chat, line=read_number(request, "line"))
 
-    def page_of(self, chat: Chat, draft: str = "") -> Response:
-        """The page of a chat, with *draft* to be sent or changed."""
+    def page_of(self, chat: Chat, draft: str = "", *, line: int | None = None) -> Response:
+        """The page of a chat, with *draft* to be sent or changed; around *line*, or at its end."""
         self._chats.select(chat)
         self._chats.greet(chat.channel_id)
-        messages = self._chats.messages(chat.channel_id)
-        greetings = self._chats.greetings() if len(messages) == 1 and messages[0].is_own else []
-        if messages and messages[0].versions == 1 and (count := len([text for text in greetings if text])) > 1:
-            messages = [replace(messages[0], versions=count)]  # the arrows walk them
+        messages, greetings = self._latest(chat)
+        has_later = line is not None and bool(messages) and line < messages[0].id
+        if line is not None and has_later:
+            around = PAGE_SIZE // 2
+            earlier = self._chats.messages(chat.channel_id, before=line)[-around:]
+            messages = [*earlier, *self._chats.messages(chat.channel_id, after=line - 1)]
         return self._renderer.page(
             "chat.html",
             title=chat.name,
             here=chat,
             messages=messages,
-            may_be_more=len(messages) == PAGE_SIZE,
+            may_be_more=len(messages) >= PAGE_SIZE or has_later,
+            has_later=has_later,
+            line=line,
             is_busy=self._chats.events.reply_in(chat.channel_id).is_busy,
             draft=draft,
+            line_key=secrets.token_hex(16),
+            version=self._renderer.version,
             may_listen=self._may_listen,
             greetings=greetings,
             unanswered=self._chats.describe_unanswered(chat.channel_id),
+            model=name_model(self._familiar, chat.channel_id),
+            offer=self._models.read_offer(self._familiar),
+            chat=chat.channel_id,
         )
+
+    def _latest(self, chat: Chat) -> tuple[list[ShownMessage], list[str]]:
+        """The latest messages, and where nothing but a greeting was said yet, those that it may be exchanged for."""
+        messages = self._chats.messages(chat.channel_id)
+        greetings = self._chats.greetings() if len(messages) == 1 and messages[0].is_own else []
+        if messages and messages[0].versions == 1 and (count := len([text for text in greetings if text])) > 1:
+            messages = [replace(messages[0], versions=count)]  # the arrows walk them
+        return messages, greetings
 
     async def show_message(self, request: Request) -> Response:
         """One message, as a piece of the page; nothing where it was taken back."""
@@ -97,27 +137,48 @@ class ChatPages:
         found = await off_loop(self._chats.message, chat.channel_id, request.path_params["turn"])
         return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
+    async def show_whole(self, request: Request) -> Response:
+        """All of a message that is too long for the page of its chat, as plain text."""
+        from starlette.responses import PlainTextResponse
+
+        chat = await self.chat_of(request)
+        text = await off_loop(self._chats.whole_text, chat.channel_id, request.path_params["turn"])
+        if text is None:
+            raise HomeError("that line was taken back")
+        return PlainTextResponse(text.encode("utf-8", "replace"))
+
     async def list_messages(self, request: Request) -> Response:
         """Earlier or later messages, as a piece of the page."""
         chat = await self.chat_of(request)
         before, after = (read_number(request, name) for name in ("before", "after"))
-        found = await off_loop(self._chats.messages, chat.channel_id, before=before, after=after)
+        if before is None and after is None:
+            found, _ = await off_loop(self._latest, chat)
+        else:
+            found = await off_loop(self._chats.messages, chat.channel_id, before=before, after=after)
         return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def say(self, request: Request) -> Response:
-        """Hear what was written, with the files that came along."""
+        """Hear what was written, with the files that came along. The answer names the turn it is stored as."""
         chat = await self.chat_of(request)
-        text, parts = await _read_message(request)
+        text, key, parts = await _read_message(request)
         if len(text) > MAX_MESSAGE_CHARS:
             raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
         files = await off_loop(self._chats.attached_files.keep, parts)
         if not text.strip() and not files:
             raise HomeError("nothing was written: type something first")
-        if is_script(request):
-            await self._chats.say(chat.channel_id, text, files)
-            return answer_json({"heard": True}, status=202)
-        await self._chats.answer(chat.channel_id, text, files)
-        return redirect(f"/chats/{chat.channel_id}#end")
+        if not is_script(request):
+            await self._chats.answer(chat.channel_id, text, files, key=key)
+            return redirect(f"/chats/{chat.channel_id}#end")
+        try:
+            turn_id = await self._chats.say(chat.channel_id, text, files, key=key)
+        except LineNotStored as error:
+            return answer_json({"problem": str(error)}, status=503)
+        return answer_json({"heard": True, "turn": turn_id}, status=202)
+
+    async def find_sent(self, request: Request) -> Response:
+        """Whether a line that a page sent is stored, and as which turn."""
+        chat = await self.chat_of(request)
+        return answer_json({"turn": await off_loop(self._chats.find_sent, chat.channel_id, request.path_params["key"])})
 
     async def stop(self, request: Request) -> Response:
         chat = await self.chat_of(request)
@@ -141,7 +202,7 @@ class ChatPages:
             facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises}
             if unanswered is not None:
                 facts["unanswered"] = unanswered
-            return format_event("state", facts)
+            return RETRY_SOON + format_event("state", {**facts, **self._names})
 
         return stream_events(events.listen(chat.channel_id, first, partial(self._drawn.draw, chat)))
 
@@ -150,15 +211,24 @@ class ChatPages:
         return await off_loop(self._chats.require, request.path_params["id"])
 
 
-async def _read_message(request: Request) -> tuple[str, list[FormPart]]:
-    """What was written, and the files of the form."""
+async def _read_message(request: Request) -> tuple[str, str, list[FormPart]]:
+    """What was written, what the page calls it, and the files of the form."""
     content_type = request.headers.get("content-type", "")
     if not is_multipart(content_type):
-        return (await read_form(request)).get("text", ""), []
+        fields = await read_form(request)
+        return fields.get("text", ""), _checked_key(fields.get("key", "")), []
     parts = await off_loop(read_parts, content_type, await request.body())
-    written = next((part.content for part in parts if part.field == "text"), b"")
-    text = without_surrogates(written.decode("utf-8", "replace")).replace("\r\n", "\n")
-    return text, [part for part in parts if part.field == "file"]
+    written, key = (
+        next((part.content for part in parts if part.field == field), b"").decode("utf-8", "replace")
+        for field in ("text", "key")
+    )
+    text = without_surrogates(written).replace("\r\n", "\n")
+    return text, _checked_key(key), [part for part in parts if part.field == "file"]
+
+
+def _checked_key(key: str) -> str:
+    """What a page calls a line of its own; empty where it could be no such key."""
+    return key if _KEY.fullmatch(key) else ""
 
 
 def read_number(request: Request, name: str) -> int | None:

@@ -15,22 +15,20 @@ from zoneinfo import ZoneInfo
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_user_persona
-from familiar_connect.config.user_name import keep_user_name
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
-from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.reminders import StoredReminder
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.observe.reply_traces import match_replies
-from familiar_connect.platforms.terminal.own_name import OwnName
-from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
-from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.terminal.own_name import OwnName, keep_user_name
+from familiar_connect.platforms.terminal.place import CHANNEL_ID, PLATFORM, person_at_terminal
 from familiar_connect.platforms.terminal.unanswered import describe_unanswered
-from familiar_connect.platforms.terminal.welcome import record_greeting
+from familiar_connect.platforms.terminal.welcome import WarmUps, record_greeting
 from familiar_connect.platforms.web.attached_files import (
     AttachedFiles,
     SentFiles,
@@ -39,20 +37,30 @@ from familiar_connect.platforms.web.attached_files import (
 )
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
-from familiar_connect.slash.command import SlashContext
+from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
-from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
-from familiar_connect.support.markdown_html import markdown_to_html
+from familiar_connect.support.lru import LruCache
+from familiar_connect.support.markdown_html import MAX_SHOWN_CHARS, markdown_to_html
 from familiar_connect.support.text import one_line
 
 PAGE_SIZE = 40
 """Messages shown at once; earlier ones are fetched when they are wanted."""
-PRIVATE = "Your privacy level is FULL, so that was not heard. `privacy.toml` says so."
+PRIVATE = "your privacy level is full, so that was not heard; /privacy changes it"
+NOT_STORED = "that could not be written down; the line above says why"
+KEY_PREFIX = "page:"
+"""How the id of a message begins that a page sent: behind it stands the key that the page gave it."""
+MOST_COMMANDS = 1_000
+"""Commands whose keys are known, so that none runs twice because an answer was lost."""
 UNANSWERED_REMEDY = "“Answer this” beside it does so now; or go on with something else."
 MAX_NAME_CHARS, MAX_PERSONA_CHARS = 80, 1_500
 NO_FILES = SentFiles()
 LONGEST_TURN = timedelta(hours=1)
+
+
+class LineNotStored(HomeError):
+    """What was said could not be written down; it may be said again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +83,10 @@ class ShownMessage:
     is_hidden: bool = False
     """In no prompt."""
     attached: Sequence[ShownAttachment] = ()
+    key: str = ""
+    """What the page called it that sent it."""
+    is_cut: bool = False
+    """Whether it is so long that only its beginning is shown."""
 
 
 class WebChats:
@@ -85,7 +97,9 @@ class WebChats:
         self.events = events
         self.attached_files = AttachedFiles(familiar)
         self._background = BackgroundTasks("web-chats")
+        self._warm_ups = WarmUps(familiar)
         self._locks = KeyedLocks()
+        self._commands: LruCache[str, bool] = LruCache(MOST_COMMANDS)
         self._zone = ZoneInfo(familiar.config.display_tz)
         self._name = familiar.config.user_name
         self._versions = TurnVersionStore(familiar.history_store, familiar.id, clock=familiar.clock)
@@ -172,6 +186,18 @@ class WebChats:
         )
         return self._shown(channel_id, turns)
 
+    def whole_text(self, channel_id: int, turn_id: int) -> str | None:
+        """All that a message says, however long it is; None where it was taken back."""
+        turns = self._familiar.history_store.turns_after(
+            familiar_id=self._familiar.id,
+            channel_id=channel_id,
+            after_id=turn_id - 1,
+            max_id=turn_id,
+            limit=1,
+            with_hidden=True,
+        )
+        return turns[0].display_text if turns else None
+
     def _shown(self, channel_id: int, turns: Sequence[HistoryTurn]) -> list[ShownMessage]:
         name = self._familiar.name
         versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
@@ -189,6 +215,8 @@ class WebChats:
                 versions=len(versions[turn.id].texts) if turn.id in versions else 1,
                 is_hidden=turn.mark is TurnMark.hidden,
                 attached=list_attachments(turn),
+                key=key_of(turn),
+                is_cut=len(turn.display_text) > MAX_SHOWN_CHARS,
             )
             for turn in turns
         ]
@@ -234,29 +262,49 @@ class WebChats:
         """Do something in the background; closing waits for it."""
         self._background.start(doing, name=name)
 
-    async def say(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
-        """Hear *text*, from the person at the page: it is stored when this returns.
+    async def say(self, channel_id: int, text: str, files: SentFiles = NO_FILES, *, key: str = "") -> int | None:
+        """Hear *text*, from the person at the page; the turn it is stored as, None for a command.
 
-        What comes of it, and of a command, is told to every page of the chat.
+        Said again under the same *key* it is the same line, and the same command. What comes of it is told to every
+        page of the chat.
         """
         if text.startswith("/") and not files:
-            self.start_task(self._use_command(channel_id, text), name=f"command-{channel_id}")
-        elif await self._hear(channel_id, text, files):
+            if self._is_new_command(key):
+                self.start_task(self._use_command(channel_id, text), name=f"command-{channel_id}")
+            return None
+        turn_id, is_answered = await self._hear(channel_id, text, files, key)
+        if is_answered:
             self.start_task(self._wait_for_reply(channel_id), name=f"say-{channel_id}")
+        return turn_id
 
-    async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
+    async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES, *, key: str = "") -> None:
         """Hear *text* with *files* and wait for what comes of it."""
         if text.startswith("/") and not files:
-            await self._use_command(channel_id, text)
-        elif await self._hear(channel_id, text, files):
+            if self._is_new_command(key):
+                await self._use_command(channel_id, text)
+        elif (await self._hear(channel_id, text, files, key))[1]:
             await self._wait_for_reply(channel_id)
+
+    def find_sent(self, channel_id: int, key: str) -> int | None:
+        """The turn that the line with that key was stored as; None: it was not."""
+        found = self._familiar.history_store.find_message(
+            familiar_id=self._familiar.id, channel_id=channel_id, message_id=f"{KEY_PREFIX}{key}"
+        )
+        return found.id if found is not None else None
+
+    def _is_new_command(self, key: str) -> bool:
+        if not key:
+            return True
+        is_new = self._commands.get(key) is None
+        self._commands.put(key, True)
+        return is_new
 
     async def _use_command(self, channel_id: int, text: str) -> None:
         person = await off_loop(self.person)
         await self._run_slash(channel_id, person, self.place(channel_id, person), text[1:].strip())
 
-    async def _hear(self, channel_id: int, text: str, files: SentFiles) -> bool:
-        """Store *text* with *files*; says whether it is being answered."""
+    async def _hear(self, channel_id: int, text: str, files: SentFiles, key: str) -> tuple[int | None, bool]:
+        """Store *text* with *files*: the turn it is, and whether that is being answered; an error where it is not."""
         familiar, person = self._familiar, await off_loop(self.person)
         person = await off_loop(self._learn_name, channel_id, person, text)
         message = InboundMessage(
@@ -269,13 +317,17 @@ class WebChats:
             is_dm=True,
             is_mention=True,
             channel_name=CHANNEL_NAME,
+            message_id=f"{KEY_PREFIX}{key}" if key else None,
         )
         place = self.place(channel_id, person)
         heard = await familiar.intake.receive(message, place)
         self.events.publish_new(channel_id, wait_s=SAID_WAITS_S)
         if heard is IntakeResult.private:
-            await place.notice(PRIVATE)
-        return heard is IntakeResult.answering
+            raise HomeError(PRIVATE)
+        if heard is IntakeResult.not_stored:
+            raise LineNotStored(NOT_STORED)
+        turn_id = await off_loop(self.find_sent, channel_id, key) if key else None
+        return turn_id, heard is IntakeResult.answering
 
     def _learn_name(self, channel_id: int, person: Author, text: str) -> Author:
         """*person*, called what they say they are called from the line on in which they do."""
@@ -296,6 +348,7 @@ class WebChats:
         async with self._locks.lock(channel_id):
             await self._familiar.reply_path.queue.wait_until_channel_idle(channel_id)
             await self.end_reply(channel_id)
+        self._warm_ups.start(await off_loop(self.person), channel_id)
 
     async def wait_until_kept(self) -> None:
         """Wait until what the model saw for the turns so far is kept, so that their replies lead to it."""
@@ -329,6 +382,7 @@ class WebChats:
         if found.is_control:
             await self.end_reply(channel_id)
             self.events.publish(channel_id, "changed", ids=[])
+            self.events.publish(channel_id, "model")  # /model may have changed it
         if reply.draft is not None:
             self.events.publish(channel_id, "draft", text=reply.draft)
         elif not reply.is_aside:
@@ -350,3 +404,10 @@ class WebChats:
     async def aclose(self) -> None:
         await self.events.aclose()
         await self._background.wait_until_idle()
+        await self._warm_ups.aclose()
+
+
+def key_of(turn: HistoryTurn) -> str:
+    """What the page called a line that sent it; empty for every other."""
+    named = turn.platform_message_id or ""
+    return named.removeprefix(KEY_PREFIX) if named.startswith(KEY_PREFIX) else ""

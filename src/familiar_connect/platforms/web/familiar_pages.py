@@ -13,8 +13,7 @@ from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.names import to_slug
-from familiar_connect.support.text import one_line, printable
+from familiar_connect.support.text import one_line, printable, to_slug
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -76,8 +75,9 @@ class FamiliarPages:
         made = choose_id(name, await off_loop(self._familiars.ids))
         await make_familiar(self._program, made, name)
         if text:
-            store = (await self._familiars.load(made)).familiar.memory_store
-            await off_loop(store.write_file, "self/description.md", f"{text}\n", source=SOURCE)
+            async with self._familiars.use(made) as opened:
+                store = opened.familiar.memory_store
+                await off_loop(store.write_file, "self/description.md", f"{text}\n", source=SOURCE)
         return made
 
     async def _from_card(self, name: str, card: bytes) -> str:

@@ -42,10 +42,17 @@ class FamiliarPictures:
     def url_of(self, familiar_id: str) -> str | None:
         """The address of its picture, which changes when the picture does; None where it has none."""
         found = self._find(familiar_id)
-        if found is None:
-            return None
-        mark = hashlib.sha256(repr((found[0].name, *found[1:])).encode()).hexdigest()[:16]
-        return f"/pictures/{familiar_id}?v={mark}"
+        return f"/pictures/{familiar_id}?v={_mark(*found)}" if found is not None else None
+
+    def background_of(self, familiar_id: str) -> str | None:
+        """The address of what its owner gave it to stand behind a chat; None where it has nothing."""
+        found = self._find(familiar_id, is_background=True)
+        return f"/backgrounds/{familiar_id}?v={_mark(*found)}" if found is not None else None
+
+    def read_background(self, familiar_id: str) -> Picture | None:
+        """What stands behind its chats."""
+        found = self._find(familiar_id, is_background=True)
+        return _load(found[0]) if found is not None else None
 
     def read(self, familiar_id: str) -> Picture | None:
         """Its picture."""
@@ -81,13 +88,14 @@ class FamiliarPictures:
     def _folder(self, familiar_id: str) -> FamiliarFolder:
         return self._home.familiar(familiar_id)
 
-    def _find(self, familiar_id: str) -> tuple[Path, int, int] | None:
-        """The file of its picture, with its time and size."""
+    def _find(self, familiar_id: str, *, is_background: bool = False) -> tuple[Path, int, int] | None:
+        """The file of its picture, or of its background, with its time and size."""
         if not is_valid_familiar_id(familiar_id):
             return None
         folder = self._folder(familiar_id)
-        paths = [folder.picture_file(ending) for ending in ENDINGS.values()]
-        paths += [folder.card_picture(ending) for ending in CARD_ENDINGS]
+        of_kind = folder.background_file if is_background else folder.picture_file
+        paths = [of_kind(ending) for ending in ENDINGS.values()]
+        paths += [] if is_background else [folder.card_picture(ending) for ending in CARD_ENDINGS]
         for path in paths:
             try:
                 facts = path.lstat()
@@ -101,6 +109,11 @@ class FamiliarPictures:
             if is_picture:
                 return found
         return None
+
+
+def _mark(path: Path, changed_ns: int, size: int) -> str:
+    """Changes when the file does."""
+    return hashlib.sha256(repr((path.name, changed_ns, size)).encode()).hexdigest()[:16]
 
 
 def _load(path: Path) -> Picture | None:
@@ -121,6 +134,7 @@ class PicturePages:
     def routes(self) -> list[BaseRoute]:
         handlers = (
             ("/pictures/{id}", self.serve, "GET"),
+            ("/backgrounds/{id}", self.serve_background, "GET"),
             ("/picture", self.show, "GET"),
             ("/picture", self.change, "POST"),
             ("/picture/remove", self.remove, "POST"),
@@ -128,18 +142,10 @@ class PicturePages:
         return make_routes(handlers, self._renderer)
 
     async def serve(self, request: Request) -> Response:
-        from starlette.responses import PlainTextResponse, Response
+        return _answer(request, await off_loop(self._pictures.read, request.path_params["id"]))
 
-        found = await off_loop(self._pictures.read, request.path_params["id"])
-        if found is None:
-            return PlainTextResponse("There is no such picture.\n", status_code=404)
-        is_marked = bool(request.query_params.get("v"))
-        headers = {
-            "cache-control": f"private, max-age={PICTURE_FOR_S}, immutable" if is_marked else "no-cache",
-            "content-disposition": f'inline; filename="picture{ENDINGS[found.kind]}"',
-            "content-security-policy": PICTURE_POLICY,
-        }
-        return Response(found.content, media_type=found.kind, headers=headers)
+    async def serve_background(self, request: Request) -> Response:
+        return _answer(request, await off_loop(self._pictures.read_background, request.path_params["id"]))
 
     async def show(self, request: Request) -> Response:
         return await off_loop(self._page)
@@ -159,3 +165,18 @@ class PicturePages:
     async def remove(self, request: Request) -> Response:
         await off_loop(self._pictures.remove, self._familiar_id)
         return redirect("/picture")
+
+
+def _answer(request: Request, found: Picture | None) -> Response:
+    """A picture as what its content says it is."""
+    from starlette.responses import PlainTextResponse, Response
+
+    if found is None:
+        return PlainTextResponse("There is no such picture.\n", status_code=404)
+    is_marked = bool(request.query_params.get("v"))
+    headers = {
+        "cache-control": f"private, max-age={PICTURE_FOR_S}, immutable" if is_marked else "no-cache",
+        "content-disposition": f'inline; filename="picture{ENDINGS[found.kind]}"',
+        "content-security-policy": PICTURE_POLICY,
+    }
+    return Response(found.content, media_type=found.kind, headers=headers)

@@ -8,6 +8,7 @@ out of frames and let it load nothing but its own files.
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
@@ -80,10 +81,10 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = read_headers(scope)
         refused = self._refusal(scope, headers)
         if refused is not None:
-            await _answer(with_headers(send), *refused)
+            await _answer(with_headers(send), *refused, as_page="text/html" in headers.get("accept", ""))
             return
         path = str(scope["path"])
         within_s = ENTRY_WITHIN_S if _is_way_in(path) else BODY_WITHIN_S
@@ -111,6 +112,11 @@ class Guard:
         if not self._address.may_hold_cookie(headers.get("host")):
             return False
         return self._door.is_cookie(read_cookie(headers, self._door.cookie_name))
+
+
+def read_headers(scope: Scope) -> dict[str, str]:
+    """What a request says about itself, by name."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
 
 def client_of(scope: Scope) -> str:
@@ -180,8 +186,19 @@ def limit_body(receive: Receive, most: int, within_s: float = BODY_WITHIN_S) -> 
     return receive_limited
 
 
-async def _answer(send: Send, status: int, text: str) -> None:
-    body = f"{text}\n".encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+def draw_alone(sentence: str) -> str:
+    """A page that says nothing but *sentence*, for somebody who may not see any other."""
+    sheets = "".join(f'<link rel="stylesheet" href="/static/{name}.css">' for name in ("tokens", "page"))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
+        f'initial-scale=1"><title>Familiar</title>{sheets}</head><body class="alone"><main><h1>Not this way</h1>'
+        f"<p>{html.escape(sentence)}</p></main></body></html>\n"
+    )
+
+
+async def _answer(send: Send, status: int, text: str, *, as_page: bool) -> None:
+    body = (draw_alone(text) if as_page else f"{text}\n").encode()
+    kind = b"text/html; charset=utf-8" if as_page else b"text/plain; charset=utf-8"
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
@@ -17,6 +18,7 @@ from familiar_connect.observe.report import PROVIDER_COLUMNS, TIME_COLUMNS, prov
 from familiar_connect.observe.spending import DayRecord
 from familiar_connect.observe.spending_report import spending_facts
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.platforms.web.health_plots import HEIGHT, WIDTH, draw_plots
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.turn_view import troubles_of
@@ -92,6 +94,8 @@ class HealthPages:
             provider_columns=PROVIDER_COLUMNS,
             providers=provider_rows(traces),
             errors=list(_errors(traces))[:ERRORS_SHOWN],
+            plots=draw_plots(traces, ZoneInfo(self._familiar.config.display_tz)),
+            plot_size=(WIDTH, HEIGHT),
             spending=spending_facts(today, self._familiar.config.limits),
             index=self._index(),
             writer=writer,

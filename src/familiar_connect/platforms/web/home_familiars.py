@@ -1,26 +1,26 @@
 """HomeFamiliars: every familiar of the home on one page, each under an address of its own.
 
-The one the program was started for is at `/`; another is at `/f/ID/…`, with the same pages, and is opened when somebody
-looks at it. A few are open at once; the one not looked at for longest is closed when there are more.
+Each is at `/f/ID/…`, whichever the program was started for, so that no address ever changes its meaning. That one is
+open from the start; another is opened when somebody looks at it. A few are open at once; of those nobody asks anything
+of, the one not looked at for longest is closed when there are more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
-from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
-from familiar_connect.platforms.web.guard import AsgiApp, Message, Receive, Scope, Send
+from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.text import one_line, truncate_chars
@@ -29,10 +29,15 @@ logger = logging.getLogger(__name__)
 
 MOST_OPEN = 3
 """Familiars that are open besides the first; each has databases and perhaps a model of its own."""
+MOST_IN_USE = 12
+"""Familiars besides the first that pages look at, all at once."""
 MOST_LISTED = 30
 MAX_NAME_BYTES, MAX_DESCRIPTION_BYTES = 400, 800
 DESCRIPTION_CHARS = 140
-_PREFIX = re.compile(r"/f/([A-Za-z0-9][A-Za-z0-9_-]{0,63})(/.*)?")
+
+
+class NoSuchFamiliar(HomeError):
+    """An address names a familiar that the home has not got."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +58,8 @@ class OpenedPages:
 
     familiar: Familiar
     app: AsgiApp
-
-
-def split_address(path: str) -> tuple[str | None, str]:
-    """The familiar that an address names, None for the first, and the address within its pages."""
-    found = _PREFIX.fullmatch(path)
-    is_other = found is not None and is_valid_familiar_id(found[1])
-    return (found[1], found[2] or "/") if found is not None and is_other else (None, path)
+    history: str
+    """What its history goes by: another one at the same address is another familiar."""
 
 
 class HomeFamiliars:
@@ -73,6 +73,8 @@ class HomeFamiliars:
         self._open_pages = open_pages
         self._open: dict[str, tuple[AsyncExitStack, OpenedPages]] = {}
         """The one looked at last comes last."""
+        self._users: Counter[str] = Counter()
+        """How many requests each answers now; none of these is closed."""
         self._lock = asyncio.Lock()
         self.pictures = FamiliarPictures(HomeFolder(home))
 
@@ -80,9 +82,9 @@ class HomeFamiliars:
         """Every familiar of the home; reads the disk."""
         return list_familiars(self._home)
 
-    def path_of(self, familiar_id: str) -> str:
-        """Where its pages begin."""
-        return "/" if familiar_id == self.first_id else f"/f/{familiar_id}/"
+    def list_opened(self) -> list[Familiar]:
+        """Those that are open besides the first."""
+        return [pages.familiar for _, pages in self._open.values()]
 
     def entries(self, here: str) -> list[FamiliarEntry]:
         """The familiars for the menu of the one that is looked at; reads the disk."""
@@ -114,19 +116,35 @@ class HomeFamiliars:
         except OSError:
             return ""
 
-    async def load(self, familiar_id: str) -> OpenedPages:
-        """A familiar with its pages, opened where it is not."""
+    @asynccontextmanager
+    async def use(self, familiar_id: str) -> AsyncIterator[OpenedPages]:
+        """A familiar with its pages, opened where it is not, and open as long as this is."""
         async with self._lock:
-            known = self._open.pop(familiar_id, None)
-            if known is None:
-                if familiar_id not in await off_loop(self.ids):
-                    raise HomeError("there is no such familiar here; the menu on the left lists them")
-                while len(self._open) >= MOST_OPEN:
-                    await self._close(next(iter(self._open)))
-                stack = AsyncExitStack()
-                known = (stack, await stack.enter_async_context(self._open_pages(familiar_id)))
-            self._open[familiar_id] = known
-            return known[1]
+            opened = await self._load(familiar_id)
+            self._users[familiar_id] += 1
+        try:
+            yield opened
+        finally:
+            self._users[familiar_id] -= 1
+
+    async def _load(self, familiar_id: str) -> OpenedPages:
+        known = self._open.pop(familiar_id, None)
+        if known is None:
+            if familiar_id not in await off_loop(self.ids):
+                raise NoSuchFamiliar(f"there is no familiar {familiar_id} here; the menu on the left lists them")
+            await self._make_room()
+            stack = AsyncExitStack()
+            known = (stack, await stack.enter_async_context(self._open_pages(familiar_id)))
+        self._open[familiar_id] = known
+        return known[1]
+
+    async def _make_room(self) -> None:
+        """Close those that nobody asks anything of, until another may be opened."""
+        for each in list(self._open):
+            if len(self._open) >= MOST_OPEN and not self._users[each]:
+                await self._close(each)
+        if len(self._open) >= MOST_IN_USE:
+            raise HomeError(f"pages of {MOST_IN_USE} other familiars are open; close some of them first")
 
     async def _close(self, familiar_id: str) -> None:
         stack = self._open.pop(familiar_id)[0]
@@ -139,62 +157,3 @@ class HomeFamiliars:
         async with self._lock:
             for familiar_id in list(self._open):
                 await self._close(familiar_id)
-
-
-class FamiliarDispatcher:
-    """Hands each request to the pages of the familiar that its address names."""
-
-    def __init__(self, first: AsgiApp, familiars: HomeFamiliars) -> None:
-        self._first = first
-        self._familiars = familiars
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        familiar_id, path = split_address(str(scope["path"]))
-        if familiar_id is None:
-            await self._first(scope, receive, send)
-        elif familiar_id == self._familiars.first_id:
-            await _redirect(send, path, scope.get("query_string", b""))
-        else:
-            await self._ask_other(familiar_id, path, scope, receive, send)
-
-    async def _ask_other(self, familiar_id: str, path: str, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            opened = await self._familiars.load(familiar_id)
-        except FamiliarError as error:
-            await _tell(send, str(error))
-            return
-        inner = {**scope, "path": path, "raw_path": path.encode("utf-8", "replace")}
-        await opened.app(inner, receive, _with_prefix(send, f"/f/{familiar_id}"))
-
-
-def _with_prefix(send: Send, prefix: str) -> Send:
-    """*send* whose redirects stay with the familiar."""
-
-    async def send_with_prefix(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [
-                (name, prefix.encode() + value) if _is_inner_redirect(name, value) else (name, value)
-                for name, value in message.get("headers", ())
-            ]
-        await send(message)
-
-    return send_with_prefix
-
-
-def _is_inner_redirect(name: bytes, value: bytes) -> bool:
-    return name.lower() == b"location" and value.startswith(b"/") and not value.startswith((b"/f/", b"//"))
-
-
-async def _redirect(send: Send, path: str, query: bytes) -> None:
-    """To *path* here: written anew, so that nothing in it names another host or ends the header."""
-    where = quote(path, errors="replace") if not path.startswith("//") else "/"
-    headers = [(b"location", where.encode("ascii") + (b"?" + query if query else b"")), (b"content-length", b"0")]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _tell(send: Send, sentence: str) -> None:
-    body = f"{sentence}.\nGo back, or open the page at / again.\n".encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

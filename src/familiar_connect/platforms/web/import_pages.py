@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.errors import HomeError
-from familiar_connect.platforms.web.multipart import parse_multipart
+from familiar_connect.platforms.web.multipart import is_multipart, parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
-from familiar_connect.platforms.web.render import PageRenderer, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, read_form, with_problems
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class ImportPages:
         self._familiar_id = familiar_id
         self._program = program
         self._renderer = renderer
+        self._waiting: tuple[str, str, bytes] | None = None
+        """A chat whose cost is shown: what the page calls it, its name and what is in it. The latest alone is kept."""
 
     def routes(self) -> list[BaseRoute]:
         from starlette.routing import Route
@@ -64,19 +67,60 @@ class ImportPages:
     async def show(self, request: Request) -> Response:
         return await off_loop(self._page)
 
-    def _page(self, report: str | None = None, kind: str = "", name: str = "", made: str = "") -> Response:
+    def _page(
+        self,
+        report: str | None = None,
+        kind: str = "",
+        name: str = "",
+        made: str = "",
+        cost: dict[str, object] | None = None,
+    ) -> Response:
         return self._renderer.page(
-            "import.html", title="Bring in", kinds=list(VERBS), report=report, kind=kind, file_name=name, made=made
+            "import.html",
+            title="Bring in",
+            kinds=list(VERBS),
+            report=report,
+            kind=kind,
+            file_name=name,
+            made=made,
+            cost=cost,
+            waiting=self._waiting[0] if self._waiting is not None else "",
         )
 
     async def bring_in(self, request: Request) -> Response:
-        """Give the file to the verb of its kind, and show what that says."""
+        """Give the file to the verb of its kind, and show what that says; of a chat first what it will cost."""
+        if not is_multipart(request.headers.get("content-type", "")):
+            return await self._go_on((await read_form(request)).get("waiting", ""))
         fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
         name, content = fields.get("file", ("", b""))
         if not content:
             raise HomeError("no file came along: choose one, or drop it on the page")
         kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
         kind = kind if kind in VERBS else guess_kind(name, content)
+        if kind == "chat" and (cost := await self._cost(name, content)) is not None:
+            self._waiting = (secrets.token_hex(8), name, content)
+            return await off_loop(self._page, None, kind, name, "", cost)
+        return await self._take(kind, name, content)
+
+    async def _cost(self, name: str, content: bytes) -> dict[str, object] | None:
+        """What writing a chat up would take; None where no model would be asked, or nobody can tell."""
+        with tempfile.TemporaryDirectory(prefix="familiar-import-") as folder:
+            path = Path(folder) / safe_name(name)
+            await off_loop(path.write_bytes, content)
+            words = ("import", "chat", str(path), "--cost", "--json", "--familiar", self._familiar_id)
+            found = await self._program.read_json(*words, timeout_s=LONGEST_S, may_end=(0, 1))
+        chats = found.get("chats") if isinstance(found, dict) else None
+        cost = chats[0] if isinstance(chats, list) and chats and isinstance(chats[0], dict) else {}
+        return cost if cost.get("calls") or cost.get("summary_calls") else None
+
+    async def _go_on(self, waiting: str) -> Response:
+        """Take in the chat whose cost was shown."""
+        if self._waiting is None or self._waiting[0] != waiting:
+            raise HomeError("that file is not kept any more: choose it again")
+        (_, name, content), self._waiting = self._waiting, None
+        return await self._take("chat", name, content)
+
+    async def _take(self, kind: str, name: str, content: bytes) -> Response:
         before = set(await off_loop(self._list_ids))
         whose = () if kind == "card" else ("--familiar", self._familiar_id)
         report = await import_file(self._program, kind, name, content, *whose)

@@ -110,7 +110,7 @@ class OpenPage:
                     self._wake.clear()
                     await self._wake.wait()
         except TimeoutError:
-            return ": here\n\n"
+            return format_event("here", {})
         self._wake.clear()
         found, self._waiting = self._waiting, []
         return None if self._is_over else "".join(text for _, text in found)
@@ -153,6 +153,11 @@ class ChatEvents:
         self._unread.update(dict.fromkeys(pages))
         if self._writing is None:
             self._write_some()
+
+    def publish_everywhere(self, kind: str) -> None:
+        """Tell every page of every chat."""
+        for channel_id in list(self._pages):
+            self.publish(channel_id, kind)
 
     def _write_some(self) -> None:
         """Let the next pages read what there is for them, and come back for the others."""

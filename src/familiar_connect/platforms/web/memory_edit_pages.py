@@ -19,7 +19,7 @@ from familiar_connect.memory.maintenance.owner_edits import (
     save_edit,
 )
 from familiar_connect.memory.types import Version
-from familiar_connect.memory.versioning.explain import PartOrigin, explain_parts
+from familiar_connect.memory.versioning.blame import PartOrigin, explain_parts
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.platforms.web.diff_lines import diff_lines
@@ -215,9 +215,9 @@ class MemoryEditPages:
 
     async def show_sources(self, request: Request) -> Response:
         """Each part of a file with the words it came from."""
-        return await off_loop(self._show_sources, read_path(request))
+        return await off_loop(self._show_sources, read_path(request), request.query_params.get("all") == "1")
 
-    def _show_sources(self, path: str) -> Response:
+    def _show_sources(self, path: str, is_whole: bool) -> Response:
         path = editable_path(path)
         self._audit.reconcile(self._store, path)
         parts = explain_parts(
@@ -233,8 +233,8 @@ class MemoryEditPages:
             title=f"Where {path} comes from",
             path=path,
             href=file_address(path),
-            parts=[self._part(each) for each in parts[:MAX_PARTS]],
-            more=max(0, len(parts) - MAX_PARTS),
+            parts=[self._part(each) for each in (parts if is_whole else parts[:MAX_PARTS])],
+            more=0 if is_whole else max(0, len(parts) - MAX_PARTS),
         )
 
     def _part(self, origin: PartOrigin) -> dict[str, object]:

@@ -126,9 +126,9 @@ def draw_links(outgoing: Mapping[str, tuple[str, ...]]) -> tuple[list[DrawnFile]
             degree[each] = degree.get(each, 0) + 1
     most = sorted(degree, key=lambda path: (-degree[path], path))[:MAX_DRAWN]
     places = {path: 2 * math.pi * number / max(1, len(most)) for number, path in enumerate(sorted(most))}
-    files = [_drawn_file(path, angle) for path, angle in places.items()]
+    files = [_draw_file(path, angle) for path, angle in places.items()]
     links = [
-        _drawn_link(places[path], places[target])
+        _draw_link(places[path], places[target])
         for path, targets in outgoing.items()
         for target in targets
         if path in places and target in places
@@ -136,7 +136,7 @@ def draw_links(outgoing: Mapping[str, tuple[str, ...]]) -> tuple[list[DrawnFile]
     return files, links
 
 
-def _drawn_file(path: str, angle: float) -> DrawnFile:
+def _draw_file(path: str, angle: float) -> DrawnFile:
     x, y = _at(angle, RADIUS)
     label_x, label_y = _at(angle, RADIUS + 14)
     stem = path.rpartition("/")[2].removesuffix(".md")
@@ -153,7 +153,7 @@ def _drawn_file(path: str, angle: float) -> DrawnFile:
     )
 
 
-def _drawn_link(start: float, end: float) -> DrawnLink:
+def _draw_link(start: float, end: float) -> DrawnLink:
     (x1, y1), (x2, y2) = _at(start, RADIUS), _at(end, RADIUS)
     cx, cy = WIDTH / 2, HEIGHT / 2
     bend_x, bend_y = round((x1 + x2 + 2 * cx) / 4, 1), round((y1 + y2 + 2 * cy) / 4, 1)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 1_000
 MAX_PATH_CHARS = 1_000
 HITS = 20
+MORE_HITS = 100
 READ_IN_LIST = 300
 """Files of the list that are shown with their title and how they begin; the others by name."""
 BEGINNING_CHARS = 140
@@ -122,9 +123,10 @@ class MemoryPages:
         question = request.query_params.get("q", "")[:MAX_QUESTION_CHARS].strip()
         if question:
             await self._wait_for_index()
-        return await off_loop(self._browse, question)
+        most = MORE_HITS if request.query_params.get("more") == "1" else HITS
+        return await off_loop(self._browse, question, most)
 
-    def _browse(self, question: str) -> Response:
+    def _browse(self, question: str, most: int) -> Response:
         store = self._familiar.memory_store
         folders: dict[str, list[ListedFile]] = {}
         files = markdown_files(store)
@@ -136,15 +138,16 @@ class MemoryPages:
         hits: list[Recollection] = []
         if question and retriever is not None and is_ready:
             scope = owner_scope(self._familiar.stores.audiences, self._familiar.config.telling_policy)
-            hits = retriever.recall_now(question, limit=HITS + 1, scope=scope)
+            hits = retriever.recall_now(question, limit=most + 1, scope=scope)
         return self._renderer.page(
             "memory.html",
             title="Memory",
             folders=folders,
             question=question,
             is_ready=is_ready,
-            hits=[_found(place, hit) for place, hit in enumerate(hits[:HITS], 1)],
-            has_more=len(hits) > HITS,
+            hits=[_found(place, hit) for place, hit in enumerate(hits[:most], 1)],
+            has_more=len(hits) > most,
+            may_show_more=most < MORE_HITS,
         )
 
     async def show_file(self, request: Request) -> Response:

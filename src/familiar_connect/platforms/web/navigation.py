@@ -21,10 +21,12 @@ class PageLink:
 
 
 LINKS = (
+    PageLink(place="search", path="/search", label="Search", key="/", icon="search"),
     PageLink(place="turns", path="/turns", label="Turns", key="t", icon="turns"),
     PageLink(place="why", path="/why", label="Why not?", key="w", icon="why"),
     PageLink(place="memory", path="/memory", label="Memory", key="m", icon="memory"),
     PageLink(place="review", path="/review", label="Review", key="r", icon="review"),
+    PageLink(place="character", path="/character", label="Character", key="c", icon="character"),
     PageLink(place="import", path="/import", label="Bring in", key="b", icon="import"),
     PageLink(place="rehearsals", path="/rehearsals", label="Rehearsals", key="p", icon="rehearsals"),
     PageLink(place="health", path="/health", label="Health", key="h", icon="health"),

@@ -38,9 +38,15 @@ class OwnProgram:
         except TimeoutError:
             raise HomeError(f"`{words[0]}` took longer than {timeout_s:.0f} seconds and was stopped") from None
         if process.returncode != 0:
-            raise FamiliarError(_last_sentence(remarks))
+            raise FamiliarError(self._without_home(_last_sentence(remarks)))
         said = remarks[:MAX_ERROR_BYTES] + output[:MAX_ERROR_BYTES]
-        return said.decode("utf-8", "replace").strip()
+        return self._without_home(said.decode("utf-8", "replace").strip())
+
+    def _without_home(self, said: str) -> str:
+        """*said*, with paths as they are called from within the home: where that is, is nothing for a page."""
+        at = self.command.index("--home") + 1 if "--home" in self.command else len(self.command)
+        home = self.command[at : at + 1]
+        return said.replace(f"{home[0].rstrip(os.sep)}{os.sep}", "") if home and home[0].strip(os.sep) else said
 
     async def read_json(
         self,

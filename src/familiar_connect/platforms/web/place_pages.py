@@ -15,8 +15,8 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.chat_pages import read_number
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
-from familiar_connect.platforms.web.drawn_messages import DrawnMessages
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
+from familiar_connect.platforms.web.message_fragments import MessageFragments
 from familiar_connect.platforms.web.render import (
     PageRenderer,
     answer_json,
@@ -107,7 +107,7 @@ class PlacePages:
         self._places = places
         self._chats = chats
         self._renderer = renderer
-        self._drawn = DrawnMessages(chats, renderer, is_read_only=True)
+        self._drawn = MessageFragments(chats, renderer, is_read_only=True)
         self._watches: set[int] = set()
         """Channels that are looked at now and then, because somebody shows them."""
 

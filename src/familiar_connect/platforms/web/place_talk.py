@@ -15,6 +15,7 @@ from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.place import Place
 from familiar_connect.errors import DeliveryError, FamiliarError, HistoryError, HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.message_metadata import own_turn_facts
 from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
@@ -23,7 +24,6 @@ from familiar_connect.platforms.web.place_pages import OtherPlace
 from familiar_connect.reply.chat_controls import NOTHING_SAID, ControlDoor
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
-from familiar_connect.reply.own_turn import own_turn_facts
 from familiar_connect.support.aio import off_loop
 
 logger = logging.getLogger(__name__)

@@ -159,7 +159,7 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"this is no JSON ({error}); a rehearsal is an object with steps") from None
+        raise ConfigError(f"this is not valid JSON ({error}); a rehearsal is an object with steps") from None
     if not isinstance(found, dict):
         raise ConfigError("this is no rehearsal: it is an object with steps, in { }")
     return found

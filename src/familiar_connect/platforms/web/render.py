@@ -30,6 +30,8 @@ MAX_FIELDS = 50
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _OWN_ADDRESS = re.compile(r'(\s(?:href|action|formaction|src)=")/(?!f/|static/|/)')
 """An address of the pages in a tag; words of people never hold one, because their quotes are escaped."""
+_compiled: dict[tuple[str, str], Any] = {}
+"""Code of our templates by name and content: each familiar has a renderer of its own, and all use the same ones."""
 Handler = Callable[["Request"], Awaitable["Response"]]
 
 
@@ -72,14 +74,31 @@ class PageRenderer:
                 found[path.name] = OwnFile(content, KINDS[path.suffix], hashlib.sha256(content).hexdigest()[:16])
         return found
 
+    @cached_property
+    def version(self) -> str:
+        """Changes when the page does: a tab that was opened before is of another version."""
+        marks = [each.mark for each in self.files.values()]
+        marks += [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((HERE / "templates").iterdir())]
+        return hashlib.sha256("".join(marks).encode()).hexdigest()[:16]
+
     def file_url(self, name: str) -> str:
         """The address of a file of ours, which changes when the file does."""
         return f"/static/{name}?v={self.files[name].mark}"
 
     @cached_property
     def _templates(self) -> Environment:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+        from jinja2.bccache import Bucket
         from jinja2.runtime import Context
+
+        class CompiledTemplates(BytecodeCache):
+            """Compiles each template once in a process."""
+
+            def load_bytecode(self, bucket: Bucket) -> None:
+                bucket.code = _compiled.get((bucket.key, bucket.checksum))
+
+            def dump_bytecode(self, bucket: Bucket) -> None:
+                _compiled[bucket.key, bucket.checksum] = bucket.code
 
         class LookingContext(Context):
             """Looks a shared value up when a template first names it."""
@@ -97,6 +116,7 @@ class PageRenderer:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            bytecode_cache=CompiledTemplates(),
         )
         made.filters["thousands"] = lambda number: f"{number:,}"
         made.globals["file_url"] = self.file_url

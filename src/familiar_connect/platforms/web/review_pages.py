@@ -24,7 +24,10 @@ DONE = {
     "approved": "Approved: it stands in memory now.",
     "rejected": "Let go. The decision is on record.",
     "edited": "The proposal is changed; approve it to carry it out.",
+    "retried": "Tried again: it is written into memory, or waits for your word.",
 }
+WRITTEN = ("written", "proposed")
+STILL_GIVEN_UP = "nothing came of it that could be written down this time either; it stays here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,7 @@ class ReviewPages:
             ("/review/{id}/approve", self.approve, "POST"),
             ("/review/{id}/reject", self.reject, "POST"),
             ("/review/{id}/edit", self.edit, "POST"),
+            ("/review/{id}/retry", self.retry, "POST"),
         )
         return make_routes(handlers, self._renderer)
 
@@ -156,6 +160,15 @@ class ReviewPages:
             raise MemoryStoreError("the proposal would say nothing: reject it instead")
         self._review().edit(run_id, file, text)
         return self._next(run_id, "edited")
+
+    async def retry(self, request: Request) -> Response:
+        """Let the memory writer try once more what it gave up on."""
+        run_id = request.path_params["id"]
+        scheduler = self._familiar.memory_writer_scheduler
+        result = await scheduler.run_alone(lambda: scheduler.writer.replay(run_id))
+        if result.state not in WRITTEN:
+            return await off_loop(self._show, run_id, "", [STILL_GIVEN_UP])
+        return await off_loop(self._next, run_id, "retried")
 
     def _next(self, run_id: str, done: str) -> Response:
         """To what is left of it, else to what else waits."""

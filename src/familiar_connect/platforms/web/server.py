@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.web.accept_failures import report_accept_failures
 from familiar_connect.platforms.web.access import is_loopback
 from familiar_connect.platforms.web.app import WebParts, create_app
 from familiar_connect.platforms.web.place import WebPlace
+from familiar_connect.support.aio import off_loop
 
 MAX_CONNECTIONS = 256
+FINISH_REPLIES_S = 8.0
+"""How long replies under way may take to be said before familiars are loaded again."""
 BACKLOG = 128
 """Visitors who wait to be let in; asyncio tries so often at once when it cannot."""
 GOODBYE_S = 2
@@ -27,6 +31,15 @@ MAX_PER_CLIENT = 64
 """Connections of one other computer; this one may have all of them."""
 
 
+class PageServer(Protocol):
+    """What answers the page's visitors."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None: ...
+
+    def leave(self) -> None:
+        """End well: answer what was asked, take nothing new."""
+
+
 class WebPlatform:
     """The page, on a socket that listens already."""
 
@@ -34,7 +47,7 @@ class WebPlatform:
     places = (WebPlace,)
 
     def __init__(self, parts: WebParts, listening: socket.socket) -> None:
-        self._parts = parts
+        self.parts = parts
         self._listening = listening
 
     async def run(self) -> None:
@@ -48,8 +61,11 @@ class WebPlatform:
             def capture_signals(self) -> Iterator[None]:
                 yield
 
+            def leave(self) -> None:
+                self.should_exit = True
+
         config = uvicorn.Config(
-            create_app(self._parts),
+            await off_loop(create_app, self.parts),
             http=make_protocol(),
             log_config=None,
             log_level="error",  # a stranger writes no line of the log with each crooked request
@@ -63,16 +79,45 @@ class WebPlatform:
             timeout_graceful_shutdown=GOODBYE_S,
         )
         server = Server(config)
+        with self._listening.dup() as listening:  # the server closes its own; whoever comes meanwhile waits with ours
+            try:
+                with (
+                    report_accept_failures(asyncio.get_running_loop()),
+                    self.parts.chats.connect_reminders(),
+                    self.parts.models.connect(self.parts.chats.events),
+                ):
+                    await self._serve(server, listening)
+            finally:
+                for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
+                    each.close()
+                await self.parts.models.aclose()
+                if self.parts.familiars is not None:
+                    await self.parts.familiars.aclose()
+                await self.parts.rehearsals.aclose()
+                await self.parts.chats.aclose()
+
+    async def _serve(self, server: PageServer, listening: socket.socket) -> None:
+        """Serve until cancelled, or until everything is to be loaded again: then replies are ended well first."""
+        serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+        wanted = asyncio.ensure_future((self.parts.reload or asyncio.Event()).wait())
         try:
-            with report_accept_failures(asyncio.get_running_loop()), self._parts.chats.connect_reminders():
-                await server.serve(sockets=[self._listening])
+            await asyncio.wait({serving, wanted}, return_when=asyncio.FIRST_COMPLETED)
+            if not serving.done():
+                await self._end_replies()
+                await self.parts.chats.events.aclose()
+                server.leave()
+            await serving
         finally:
-            for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
-                each.close()
-            if self._parts.familiars is not None:
-                await self._parts.familiars.aclose()
-            await self._parts.rehearsals.aclose()
-            await self._parts.chats.aclose()
+            for each in (serving, wanted):
+                each.cancel()
+
+    async def _end_replies(self) -> None:
+        """Let replies under way be said, within bounds."""
+        others = self.parts.familiars.list_opened() if self.parts.familiars is not None else []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_REPLIES_S):
+                for each in (self.parts.familiar, *others):
+                    await each.reply_path.queue.wait_until_idle()
 
 
 def make_protocol() -> type[asyncio.Protocol]:

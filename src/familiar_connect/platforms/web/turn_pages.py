@@ -15,12 +15,12 @@ from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.observe.inspector import MODEL_FACTS, cuts, model_facts, turn_as_json
 from familiar_connect.observe.last_context import page_of
 from familiar_connect.observe.report import seconds
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import count_or_zero, finite_number
+from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.block_links import link_entry, link_sources
 from familiar_connect.platforms.web.render import PageRenderer, answer_html, answer_json, make_routes
-from familiar_connect.platforms.web.shared_drawing import SharedDrawing
+from familiar_connect.platforms.web.shared_fragments import SharedFragments
+from familiar_connect.reply.inspection.earlier_lines import find_earlier_lines
 from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, diff_turns, name_block, view_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.support.aio import off_loop
@@ -105,8 +105,8 @@ class TurnPages:
         self._renderer = renderer
         self._zone = ZoneInfo(familiar.config.display_tz)
         self._shelf = BookShelf(familiar.memory_store)
-        self._panels = SharedDrawing(familiar.clock, PANEL_S)
-        self._running = SharedDrawing(familiar.clock, RUNNING_S)
+        self._panels = SharedFragments(familiar.clock, PANEL_S)
+        self._running = SharedFragments(familiar.clock, RUNNING_S)
 
     def routes(self) -> list[BaseRoute]:
         handlers = (
@@ -292,6 +292,7 @@ class TurnPages:
             "took": seconds(view.total_s),
             "first_token": None if view.first_token_s is None else seconds(view.first_token_s),
             "budget_strips": budget_strips(view),
+            "earlier": find_earlier_lines(view, self._familiar.history_store, self._familiar.id),
             "time_rows": time_rows(view.spans, view.total_s),
             "colour_of": colour_of,
             "shown_chars": SHOWN_CHARS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from familiar_connect.presets.macros import clock, conditions, random_choice, variables
+from familiar_connect.presets.macros import clock, evaluation, random_choice, variables
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import ChatLine
@@ -69,7 +69,7 @@ def find_macro(name: str, ctx: MacroContext) -> Macro | None:
     known = MACROS.get(name)
     if known is not None or not ctx.ours:
         return known
-    tool = conditions.tool_name(name, ctx)
+    tool = evaluation.tool_name(name, ctx)
     return OWN_MACROS.get(name) if tool is None else _plain(name, tool)
 
 
@@ -178,7 +178,7 @@ def _integer(called: Invocation, default: int) -> int | None:
     return int(called.args[0]) if _INTEGER.fullmatch(called.args[0]) else None
 
 
-def _repeated(name: str, mark: str) -> Macro:
+def _repeat_macro(name: str, mark: str) -> Macro:
     def repeat(run: Evaluation, called: Invocation) -> str | None:
         count = _integer(called, 1)
         return None if count is None or count < 0 else mark * min(count, MAX_OUTPUT + 1)
@@ -214,7 +214,7 @@ def _count(name: str, of: Callable[[MacroContext], int]) -> Macro:
     return _value(name, lambda ctx: str(of(ctx)) if of(ctx) else "")
 
 
-def _unsupported(name: str) -> Macro:
+def _refuse_macro(name: str) -> Macro:
     count = int(name in _ONE_ARGUMENT)
     return Macro(name, lambda run, called: run.note_unsupported(name), least=count, most=count)
 
@@ -277,8 +277,8 @@ MACROS: dict[str, Macro] = {
         _value("lastGenerationType", lambda ctx: ctx.generation),
     ),
     **_table(
-        _repeated("newline", "\n"),
-        _repeated("space", " "),
+        _repeat_macro("newline", "\n"),
+        _repeat_macro("space", " "),
         Macro("noop", _nothing),
         Macro("trim", _trim, most=1),
         Macro("//", _nothing, least=1, most=1),
@@ -302,7 +302,7 @@ MACROS: dict[str, Macro] = {
         maxcontexttokens=_CONTEXT_SIZE,
         maxresponsetokens=_RESPONSE_SIZE,
     ),
-    **_table(*(_unsupported(name) for name in UNSUPPORTED)),
+    **_table(*(_refuse_macro(name) for name in UNSUPPORTED)),
     **clock.MACROS,
     **variables.MACROS,
     **random_choice.MACROS,

@@ -63,10 +63,10 @@ def now_of(run: Evaluation) -> datetime:
 def format_moment(when: datetime, pattern: str) -> str:
     """*when* by moment's tokens; `[brackets]` and a backslash keep letters as they are."""
     spread = _SHORTCUT.sub(lambda found: _LONG.get(found[2], found[0]) if not found[1] else found[0], pattern)
-    return _TOKEN.sub(lambda found: _written(when, found), spread)
+    return _TOKEN.sub(lambda found: _write(when, found), spread)
 
 
-def _written(when: datetime, found: re.Match[str]) -> str:
+def _write(when: datetime, found: re.Match[str]) -> str:
     if found[1] is not None:
         return found[1]
     if found[2] is not None:
@@ -258,11 +258,11 @@ def _time(run: Evaluation, called: Invocation) -> str:
     if asked is not None:
         shift = int(asked[1])
         minutes = shift * 60 if abs(shift) < 16 else shift
-        now = _shifted(now, minutes)
+        now = _shift(now, minutes)
     return format_moment(now, "LT")
 
 
-def _shifted(now: datetime, minutes: int) -> datetime:
+def _shift(now: datetime, minutes: int) -> datetime:
     """*now* that many minutes from UTC, days away as well: an offset in a text has no bounds."""
     try:
         return now.astimezone(UTC) + timedelta(minutes=minutes)
@@ -297,16 +297,16 @@ def _time_diff(run: Evaluation, called: Invocation) -> str:
     return INVALID if one is None or two is None else humanize(one - two, with_side=True)
 
 
-def _written_as(name: str, pattern: str) -> Macro:
+def _write_as(name: str, pattern: str) -> Macro:
     return Macro(name, lambda run, called: format_moment(now_of(run), pattern))
 
 
 MACROS = {
     "time": Macro("time", _time, most=1),
-    "date": _written_as("date", "LL"),
-    "weekday": _written_as("weekday", "dddd"),
-    "isotime": _written_as("isotime", "HH:mm"),
-    "isodate": _written_as("isodate", "YYYY-MM-DD"),
+    "date": _write_as("date", "LL"),
+    "weekday": _write_as("weekday", "dddd"),
+    "isotime": _write_as("isotime", "HH:mm"),
+    "isodate": _write_as("isodate", "YYYY-MM-DD"),
     "datetimeformat": Macro("datetimeformat", _datetimeformat, least=1, most=1),
     "idle_duration": Macro("idle_duration", _idle),
     "idleduration": Macro("idleDuration", _idle),

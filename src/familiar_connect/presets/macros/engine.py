@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from familiar_connect.presets.macros import builtins, conditions, random_choice, variables
+from familiar_connect.presets.macros import builtins, evaluation, random_choice, variables
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro, WorkLimitExceeded
 from familiar_connect.presets.macros.parse import COMMENT, NAME, SPACE, VARIABLE, MacroCall, TextSpan, parse_macros
 from familiar_connect.presets.macros.types import Expansion, MacroContext
@@ -33,6 +33,10 @@ _ESCAPED = re.compile(r"\\([{}])")
 _TRIM = re.compile(re.escape(builtins.TRIM), re.I)
 _INDENT = re.compile(r"[ \t]*")
 _COMMENTS = (COMMENT, "comment")
+
+_SEAL = str.maketrans("{}<", "\ue000\ue001\ue002")
+_UNSEAL = str.maketrans("\ue000\ue001\ue002", "{}<")
+"""Quoted text is sealed on its way through, so that no later pass mistakes a brace somebody typed for a macro."""
 
 
 def substitute(text: str, ctx: MacroContext) -> str:
@@ -51,11 +55,11 @@ def expand(text: str, ctx: MacroContext, *, original: str | None = None, defer_r
     source = _rewritten(text)
     tree = _tree(source) if "{{" in source else None
     if tree is None or not tree.calls:
-        return Expansion(text=_finished(source))
+        return Expansion(text=_finish(source))
     run = Evaluation(ctx, text, original=original, defer_random=defer_random)
     if not tree.complete:
         run.limits["output"] = None
-    whole = _finished(_Walk(run, source).whole(tree))
+    whole = _finish(_Walk(run, source).whole(tree))
     return Expansion(
         text=_cut(whole, run),
         content_macros=frozenset(run.content_macros),
@@ -82,7 +86,7 @@ def _rewritten(text: str) -> str:
     return _OLD_TIME.sub(r"{{time::\1}}", text) if "{{" in text else text
 
 
-def _finished(text: str) -> str:
+def _finish(text: str) -> str:
     """*text* without its escapes, and with every trim done."""
     if "\\" in text:
         text = _ESCAPED.sub(r"\1", text)
@@ -159,14 +163,14 @@ class _Walk:
     def _span(self, span: TextSpan, place: _Place) -> str:
         if span.calls:
             return self._inner(self._stretch(span), place)
-        return self._bounded(self._text[span.start : min(span.end, span.start + MAX_OUTPUT + 1)])
+        return self._bound(self._text[span.start : min(span.end, span.start + MAX_OUTPUT + 1)])
 
     def _inner(self, stretch: _Stretch, place: _Place) -> str:
         out: list[str] = []
         self._walk(stretch, place, out)
-        return self._bounded("".join(out))
+        return self._bound("".join(out))
 
-    def _bounded(self, text: str) -> str:
+    def _bound(self, text: str) -> str:
         """*text* within the limit of one text, paid for."""
         if len(text) > MAX_OUTPUT:
             self._run.limits["output"] = None
@@ -253,14 +257,14 @@ class _Walk:
 
     def _value(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
         if call.key not in _COMMENTS:
-            return self._worked_out(call, block, place)
+            return self._work_out(call, block, place)
         run = self._run  # what a comment does is done, what it says is not said
         noticed = dict(run.content_macros), dict(run.unknown), dict(run.unsupported)
-        value = self._worked_out(call, block, place)
+        value = self._work_out(call, block, place)
         run.content_macros, run.unknown, run.unsupported = noticed
         return value
 
-    def _worked_out(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
+    def _work_out(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
         if place.depth > MAX_DEPTH:
             self._run.limits["nesting"] = None
             return self._text[call.start : call.end if block is None else self._end_of(block)]
@@ -279,15 +283,15 @@ class _Walk:
         if macro is None:
             return self._left(call, args, block, inner)
         if not (macro.takes(len(args)) if block is None else macro.takes_block(len(args))):
-            return self._written(call, args) + self._as_it_was(block, inner)
+            return self._write(call, args) + self._as_it_was(block, inner)
         if block is not None:
-            args.append(inner if "#" in call.flags else _dedented(inner))
+            args.append(inner if "#" in call.flags else _dedent(inner))
         if call.key == "random" and self._run.defer_random and not place.inside:
             left = random_choice.defer_choice(args)
             if left is not None:
                 return left
             if not any(random_choice.options_of(args)):
-                return self._written(call, args)
+                return self._write(call, args)
         offset = self._offset(call.start) + place.shift if macro.needs_offset else 0
         result = macro.run(self._run, Invocation(args, offset, block is not None))
         return self._left(call, args, block, inner) if result is None else result
@@ -295,9 +299,9 @@ class _Walk:
     def _left(self, call: MacroCall, args: Sequence[str], block: _Stretch | None, inner: str) -> str:
         """A call nobody could work out. Of the end of its block SillyTavern leaves the last braces alone."""
         if block is None or self._run.ctx.ours:
-            return self._written(call, args) + self._as_it_was(block, inner)
-        inner = inner if "#" in call.flags else _dedented(inner)
-        return self._written(call, args) + (inner + "}}" if block.end > block.start else "")
+            return self._write(call, args) + self._as_it_was(block, inner)
+        inner = inner if "#" in call.flags else _dedent(inner)
+        return self._write(call, args) + (inner + "}}" if block.end > block.start else "")
 
     def _as_it_was(self, block: _Stretch | None, inner: str) -> str:
         return "" if block is None else inner + self._text[block.end : self._end_of(block)]
@@ -305,7 +309,7 @@ class _Walk:
     def _end_of(self, block: _Stretch) -> int:
         return block.calls[block.last].end
 
-    def _written(self, call: MacroCall, args: Sequence[str]) -> str:
+    def _write(self, call: MacroCall, args: Sequence[str]) -> str:
         """The call as it was written, with what stands in its arguments worked out."""
         at = call.start
         parts: list[str] = []
@@ -332,8 +336,8 @@ class _Walk:
             return ""
         shift = place.shift + self._offset(call.start) - self._offset(taken.start)
         inner_place = _Place(place.depth + 1, place.inside, shift)
-        value = _finished(self._inner(taken, inner_place))
-        return value if "#" in call.flags else _dedented(value)
+        value = _finish(self._inner(taken, inner_place))
+        return value if "#" in call.flags else _dedent(value)
 
     def _holds(self, condition: TextSpan, place: _Place) -> bool:
         """A bare macro name, a variable, a predicate of ours, or text; `!` in front turns it around."""
@@ -353,19 +357,19 @@ class _Walk:
         elif macro is not None and macro.takes(0):
             asked = macro.run(run, Invocation())
             value = words if asked is None else asked
-        elif run.ctx.ours and conditions.is_predicate(words):
-            return conditions.is_condition_met(words, run.ctx, inverted=inverted)
+        elif run.ctx.ours and evaluation.is_predicate(words):
+            return evaluation.is_condition_met(words, run.ctx, inverted=inverted)
         else:
             value = self._span(TextSpan(start, condition.end, condition.calls), place.deeper())
         run.content_macros, run.original = told, original
-        return variables.is_false(_finished(value)) is inverted
+        return variables.is_false(_finish(value)) is inverted
 
     def _is_ours(self, call: MacroCall) -> bool:
         """Whether *call* asks for one of our own predicates."""
         if call.key != "if" or not self._run.ctx.ours or not call.args or call.args[0].calls:
             return False
         words = self._text[call.args[0].start : call.args[0].end]
-        return conditions.is_predicate(words.lstrip("!" + SPACE))
+        return evaluation.is_predicate(words.lstrip("!" + SPACE))
 
     def _offset(self, at: int) -> int:
         """The place *at* counted in UTF-16 units."""
@@ -381,7 +385,7 @@ def _one_gap(out: list[str], plain: str) -> str:
     return plain.lstrip("\n") if before.endswith("\n\n") and plain.startswith("\n\n") else plain
 
 
-def _dedented(text: str) -> str:
+def _dedent(text: str) -> str:
     """*text* without blanks around it, its lines moved left by the indent of the first."""
     if "\n" in text:
         lines = text.split("\n")
@@ -397,3 +401,12 @@ def _dedented(text: str) -> str:
 def _lead(line: str) -> int:
     found = _INDENT.match(line)
     return found.end() if found else 0
+
+
+def escape_braces(text: str) -> str:
+    """*text* with its braces replaced by marks that no macro matches."""
+    return text.translate(_SEAL)
+
+
+def unescape_braces(text: str) -> str:
+    return text.translate(_UNSEAL)

@@ -136,11 +136,11 @@ def _arguments(text: str, at: int, stop: int, inner: list[MacroCall]) -> Sequenc
     if at == stop:
         return ()
     if text.startswith("::", at, stop):
-        return _listed(text, at + 2, stop, inner)
+        return _list(text, at + 2, stop, inner)
     return (trim_span(text, at + 1 if text[at] == ":" else at, stop, inner),)
 
 
-def _listed(text: str, at: int, stop: int, inner: list[MacroCall]) -> Sequence[TextSpan]:
+def _list(text: str, at: int, stop: int, inner: list[MacroCall]) -> Sequence[TextSpan]:
     args: list[TextSpan] = []
     start, first = at, 0
     for index in range(len(inner) + 1):

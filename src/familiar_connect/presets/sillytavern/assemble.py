@@ -6,26 +6,33 @@ card's words put in place of the preset's, relative prompts given their places, 
 chat and examples fitted into what room is left, and the words of control put last. Nothing else is added.
 
 What cannot be left out and does not fit raises `PromptTooLarge`, a sentence for the owner.
+
+Neighbouring system messages made one.
+
+Texts among the chat: in-chat prompts of the preset, author's note, the card's depth prompt, persona at depth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.context.types import ContextItem, ItemTag, Layer
+from familiar_connect.llm.types import Role
+from familiar_connect.presets.depth_groups import DepthText, group_by_depth
 from familiar_connect.presets.sillytavern.chat_messages import chat_pieces, lines_to_send
-from familiar_connect.presets.sillytavern.depth_injection import depth_additions, insert_at_depth
 from familiar_connect.presets.sillytavern.example_dialogue import example_blocks
+from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard, prepare_card
 from familiar_connect.presets.sillytavern.prompt_collection import (
     CollectedPrompt,
     PromptCollection,
+    PromptSlots,
+    TokenBudgetExceeded,
     author_note_for_turn,
     collect_prompts,
 )
-from familiar_connect.presets.sillytavern.prompt_slots import PromptSlots, TokenBudgetExceeded
 from familiar_connect.presets.sillytavern.scan_world import lore_without_room, scan_world
-from familiar_connect.presets.sillytavern.squash import squash_messages
 from familiar_connect.presets.sillytavern.token_budget import ChatFitter
 from familiar_connect.presets.sillytavern.types import (
     AssembledPrompt,
@@ -35,6 +42,90 @@ from familiar_connect.presets.sillytavern.types import (
 )
 from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.world_info.types import WorldInfo
+
+
+def squash_messages(pieces: Iterable[Piece]) -> list[Piece]:
+    """Runs of unnamed system messages joined by a newline, empty ones left out; separators and nudges stand alone.
+
+    An empty message of another role still parts its neighbours.
+    """
+    runs: list[list[Piece]] = []
+    for piece in pieces:
+        if piece.role == "system" and not piece.text:
+            continue
+        if runs and _joins(piece) and _joins(runs[-1][0]):
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    return [run[0] if len(run) == 1 else _join(run) for run in runs]
+
+
+def _joins(piece: Piece) -> bool:
+    return piece.role == "system" and not piece.name and not piece.apart
+
+
+def _join(run: list[Piece]) -> Piece:
+    return replace(
+        run[0],
+        text="\n".join(piece.text for piece in run),
+        source=", ".join(dict.fromkeys(piece.source for piece in run if piece.source)),
+        tag=run[0].tag if len({piece.tag for piece in run}) == 1 else None,
+        line=None,
+    )
+
+
+_READING_ORDER: tuple[Role, ...] = ("system", "user", "assistant")
+
+
+def depth_additions(
+    inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None, world: WorldInfo
+) -> dict[tuple[int, Role], DepthText]:
+    """What joins the chat beside the preset's prompts, one text per depth and role; read from the end upwards."""
+    card = opening.card
+    texts: list[DepthText] = []
+    if note is not None and note.position == "chat":
+        texts.append(DepthText(role=note.role, text=note.text, depth=note.depth, source="author_note"))
+    if card.depth_prompt:
+        role, depth = card.depth_prompt_role, card.depth_prompt_depth
+        texts.append(DepthText(role=role, text=card.depth_prompt, depth=depth, source="card:depth_prompt"))
+    if inputs.persona and inputs.persona_position == "chat":
+        role, depth = inputs.persona_role, inputs.persona_depth
+        texts.append(DepthText(role=role, text=inputs.persona, depth=depth, source="persona"))
+    for block in world.depth:
+        lore = "\n".join(block.texts)
+        texts.append(DepthText(role=block.role, text=lore, depth=block.depth, source="world_info:depth"))
+    places: dict[tuple[int, Role], list[DepthText]] = {}
+    for text in texts:
+        places.setdefault((text.depth or 0, text.role), []).append(text)
+    added = {}
+    for depth, role in sorted(places, key=lambda place: (place[0], _READING_ORDER.index(place[1]))):
+        here = places[depth, role]
+        joined = opening.reader.read("\n".join(js_trim(text.text) for text in here))
+        source = ", ".join(text.source for text in here)
+        added[depth, role] = DepthText(role=role, text=joined, depth=depth, source=source)
+    return added
+
+
+def insert_at_depth(
+    chat: Sequence[Piece], prompts: Iterable[CollectedPrompt], added: dict[tuple[int, Role], DepthText]
+) -> list[Piece]:
+    """*chat* (oldest first) with every text at its depth: that many messages of the chat come after it."""
+    texts = [
+        DepthText(role=prompt.role, text=prompt.text, depth=prompt.depth, order=prompt.order, source=prompt.source)
+        for prompt in prompts
+    ]
+    newest_first: list[Piece] = []
+    passed = 0
+    for depth, blocks in group_by_depth(texts, added).items():
+        upto = min(depth, len(chat))
+        newest_first.extend(chat[len(chat) - 1 - number] for number in range(passed, upto))
+        passed = max(passed, upto)
+        for block in reversed(blocks):
+            source = ", ".join(dict.fromkeys(block.sources))
+            newest_first.append(Piece(block.role, block.text, None, source, layer=Layer.depth_inject, injected=True))
+    newest_first.extend(chat[len(chat) - 1 - number] for number in range(passed, len(chat)))
+    return newest_first[::-1]
+
 
 FIRST_PLACED = (
     "worldInfoBefore",
@@ -61,10 +152,8 @@ def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
     try:
         _lay_out(inputs, opening, collection, note, world, slots, fitting)
     except TokenBudgetExceeded as error:
-        raise PromptTooLarge(
-            _sentence(inputs, error.what), _finished(inputs, opening, world, slots, fitting)
-        ) from error
-    return _finished(inputs, opening, world, slots, fitting)
+        raise PromptTooLarge(_sentence(inputs, error.what), _finish(inputs, opening, world, slots, fitting)) from error
+    return _finish(inputs, opening, world, slots, fitting)
 
 
 def _lay_out(
@@ -93,7 +182,7 @@ def _lay_out(
         is_group=inputs.is_group,
     )
     if inputs.kind == "continue" and inputs.settings.continue_prefill and chat:
-        begun = _begun_answer(inputs, opening, chat.pop())
+        begun = _begin_answer(inputs, opening, chat.pop())
         control.append(begun)
         slots.reserve([begun])
     chat = insert_at_depth(chat, in_chat, depth_additions(inputs, opening, note, world))
@@ -164,7 +253,7 @@ def _stand_by_main(
         in_chat.insert(at if first else at + 1, beside)
 
 
-def _begun_answer(inputs: SillyTavernInputs, opening: PreparedCard, last: Piece) -> Piece:
+def _begin_answer(inputs: SillyTavernInputs, opening: PreparedCard, last: Piece) -> Piece:
     """The message to be continued, as the last of all; the prefill before it where the model takes one."""
     words = opening.reader.read(last.text)
     if inputs.takes_prefill and last.role == "assistant":
@@ -173,7 +262,7 @@ def _begun_answer(inputs: SillyTavernInputs, opening: PreparedCard, last: Piece)
     return replace(last, text=words)
 
 
-def _finished(
+def _finish(
     inputs: SillyTavernInputs, opening: PreparedCard, world: WorldInfo, slots: PromptSlots, fitting: ChatFitter
 ) -> AssembledPrompt:
     pieces = slots.pieces()

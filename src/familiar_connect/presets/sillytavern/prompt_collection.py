@@ -2,16 +2,23 @@
 
 A marker that the order switches off shows nothing; one that the order does not name stands behind everything else.
 Of the card's own words only `{{original}}` tells what they replace.
+
+The places of a prompt, and the tokens left to fill them.
+
+A place is numbered as its prompt is in the collection. What is put where something stands already takes its place,
+and what has no number goes behind the last place taken so far.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from familiar_connect.context.types import Layer
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
-from familiar_connect.presets.sillytavern.types import SillyTavernInputs
+from familiar_connect.presets.sillytavern.types import Piece, SillyTavernInputs
 from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.types import PresetNode
 from familiar_connect.presets.world_info.types import WorldInfo
@@ -109,7 +116,7 @@ def collect_prompts(
     if inputs.persona and inputs.persona_position == "prompt":
         fillings.append(CollectedPrompt(identifier="personaDescription", text=inputs.persona, source="persona"))
     for filling in fillings:
-        collection.put(_filled(collection.get(filling.identifier), filling, opening))
+        collection.put(_fill(collection.get(filling.identifier), filling, opening))
     _override(collection, opening, "main", opening.card.system_prompt, "card:system_prompt")
     _override(
         collection, opening, "jailbreak", opening.card.post_history_instructions, "card:post_history_instructions"
@@ -175,7 +182,7 @@ def _lore(text: str, template: str) -> str:
     return template.replace("{0}", text) if text and template.strip() else text
 
 
-def _filled(marker: CollectedPrompt | None, filling: CollectedPrompt, opening: PreparedCard) -> CollectedPrompt:
+def _fill(marker: CollectedPrompt | None, filling: CollectedPrompt, opening: PreparedCard) -> CollectedPrompt:
     """*filling* read again, standing and speaking as its marker says."""
     filled = replace(filling, text=opening.reader.read(filling.text))
     if marker is None:
@@ -188,3 +195,79 @@ def _override(collection: PromptCollection, opening: PreparedCard, identifier: s
     if not text or prompt is None or prompt.forbid_overrides or identifier in collection.disabled:
         return
     collection.put(replace(prompt, text=opening.reader.read(text, original=prompt.text), source=source))
+
+
+FRAME_TOKENS = 3
+"""What every answer costs before its first word."""
+
+
+class TokenBudgetExceeded(Exception):
+    """Something that must be sent does not fit; `what` names it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+class PromptSlots:
+    """Places in order, each with its messages."""
+
+    def __init__(self, budget: int | None, count: Callable[[Piece], int]) -> None:
+        self._left = None if budget is None else budget - FRAME_TOKENS
+        self._count = count
+        self._places: dict[int, deque[Piece]] = {}
+        self._named: dict[str, deque[Piece]] = {}
+        self._end = 0
+
+    def tokens(self, piece: Piece) -> int:
+        """What *piece* costs; nothing while nobody keeps count, nor when it is empty."""
+        if self._left is None or not (piece.text or piece.name):
+            return 0
+        return self._count(piece)
+
+    def total(self, pieces: Iterable[Piece]) -> int:
+        return sum(self.tokens(piece) for piece in pieces)
+
+    def reserve(self, pieces: Iterable[Piece]) -> None:
+        """Keeps room for *pieces*, even where there is none left."""
+        if self._left is not None:
+            self._left -= self.total(pieces)
+
+    def free(self, pieces: Iterable[Piece]) -> None:
+        if self._left is not None:
+            self._left += self.total(pieces)
+
+    def has_room_for(self, pieces: Iterable[Piece]) -> bool:
+        return self._left is None or self.total(pieces) <= self._left
+
+    def has(self, name: str) -> bool:
+        return name in self._named
+
+    def put(self, name: str, pieces: Iterable[Piece], index: int | None = None) -> None:
+        """Gives *pieces* the place *index*, or one of their own at the end."""
+        place = deque(pieces)
+        self._pay(name, place)
+        index = self._end if index is None else index
+        self._end = max(self._end, index + 1)
+        self._places[index] = place
+        self._named[name] = place
+
+    def insert(self, name: str, piece: Piece, *, first: bool = False) -> None:
+        """Adds *piece* to the place called *name*; an empty one is not worth a place."""
+        self._check(name, [piece])
+        if piece.text:
+            (self._named[name].appendleft if first else self._named[name].append)(piece)
+            self.reserve([piece])
+
+    def pieces(self) -> list[Piece]:
+        """Everything placed, in order, empty messages included."""
+        return [piece for index in sorted(self._places) for piece in self._places[index]]
+
+    def _check(self, name: str, pieces: Iterable[Piece]) -> None:
+        if not self.has_room_for(pieces):
+            raise TokenBudgetExceeded(name)
+
+    def _pay(self, name: str, pieces: Iterable[Piece]) -> None:
+        pieces = list(pieces)
+        self._check(name, pieces)
+        self.reserve(pieces)

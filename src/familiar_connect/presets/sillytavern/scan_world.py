@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from familiar_connect.context.types import DroppedNote, Layer
-from familiar_connect.presets.regex_scripts import Placement
-from familiar_connect.presets.regex_turn import rewrite_lore
+from familiar_connect.presets.regex_scripts import Placement, rewrite_lore
 from familiar_connect.presets.sillytavern.chat_messages import lines_to_send
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.types import SillyTavernInputs, estimate_entry_tokens
@@ -23,34 +22,37 @@ def scan_world(inputs: SillyTavernInputs, opening: PreparedCard) -> WorldInfo:
     """What the books in force say to this chat; nothing where there are none."""
     if not inputs.books:
         return WorldInfo(timed=inputs.timed)
+    world = scan_books(scan_inputs(inputs, opening))
+    return _rewritten(world, inputs) if any(Placement.world_info in each.placements for each in inputs.regex) else world
+
+
+def scan_inputs(inputs: SillyTavernInputs, opening: PreparedCard) -> ScanInputs:
+    """What the books in force are searched with for this chat."""
     lines = [line for _, line in lines_to_send(opening.chat, inputs.kind)]
     named = inputs.scan.include_names
     card = opening.card
-    world = scan_books(
-        ScanInputs(
-            pool=_pool(inputs.books, inputs.scan.book_order),
-            settings=inputs.scan,
-            messages=[f"{line.name}: {line.text}" if named else line.text for line in reversed(lines)],
-            prompt_tokens=inputs.budget or 0,
-            kind=inputs.kind,
-            character=card.name,
-            tags=inputs.tags,
-            card={
-                "persona": opening.reader.context.persona,
-                "description": card.description,
-                "personality": card.personality,
-                "depth_prompt": card.depth_prompt,
-                "scenario": card.scenario,
-                "creator_notes": card.creator_notes,
-            },
-            injected=_injected(inputs, opening),
-            read=opening.reader.read,
-            roll=inputs.context.rng.random,
-            count=estimate_entry_tokens,
-            timed=inputs.timed,
-        )
+    return ScanInputs(
+        pool=_pool(inputs.books, inputs.scan.book_order),
+        settings=inputs.scan,
+        messages=[f"{line.name}: {line.text}" if named else line.text for line in reversed(lines)],
+        prompt_tokens=inputs.budget or 0,
+        kind=inputs.kind,
+        character=card.name,
+        tags=inputs.tags,
+        card={
+            "persona": opening.reader.context.persona,
+            "description": card.description,
+            "personality": card.personality,
+            "depth_prompt": card.depth_prompt,
+            "scenario": card.scenario,
+            "creator_notes": card.creator_notes,
+        },
+        injected=_list_injected(inputs, opening),
+        read=opening.reader.read,
+        roll=inputs.context.rng.random,
+        count=estimate_entry_tokens,
+        timed=inputs.timed,
     )
-    return _rewritten(world, inputs) if any(Placement.world_info in each.placements for each in inputs.regex) else world
 
 
 def _rewritten(world: WorldInfo, inputs: SillyTavernInputs) -> WorldInfo:
@@ -92,7 +94,7 @@ def lore_without_room(world: WorldInfo) -> list[DroppedNote]:
     ]
 
 
-def _injected(inputs: SillyTavernInputs, opening: PreparedCard) -> list[str]:
+def _list_injected(inputs: SillyTavernInputs, opening: PreparedCard) -> list[str]:
     """Texts among the chat that are searched too: the author's note if it is to be, and the persona at its depth."""
     note = inputs.author_note
     texts = [opening.reader.read(note.text)] if note is not None and note.is_scanned and note.text else []

@@ -23,19 +23,19 @@ def post_process(
     wanted = _MODES.get(mode.removesuffix("_tools"))
     if wanted is None:
         return tuple(items)
-    named = [_named(item, char, user, group) for item in items]
+    named = [_name(item, char, user, group) for item in items]
     if wanted == "single":
-        named = [_spoken(item, char, user, group) for item in named]
-    merged = _merged(named) or [ContextItem.of("user", PLACEHOLDER)]
+        named = [_speak_as(item, char, user, group) for item in named]
+    merged = _merge(named) or [ContextItem.of("user", PLACEHOLDER)]
     if wanted == "merge":
         return tuple(merged)
     merged = [replace(item, role="user") if at and item.role == "system" else item for at, item in enumerate(merged)]
     if wanted == "strict":
-        merged = _opened_by_user(merged)
-    return tuple(_merged(merged))
+        merged = _open_by_user(merged)
+    return tuple(_merge(merged))
 
 
-def _opened_by_user(items: list[ContextItem]) -> list[ContextItem]:
+def _open_by_user(items: list[ContextItem]) -> list[ContextItem]:
     placeholder = ContextItem.of("user", PLACEHOLDER)
     if items[0].role == "system" and (len(items) == 1 or items[1].role != "user"):
         return [items[0], placeholder, *items[1:]]
@@ -44,33 +44,33 @@ def _opened_by_user(items: list[ContextItem]) -> list[ContextItem]:
     return items
 
 
-def _named(item: ContextItem, char: str, user: str, group: Sequence[str]) -> ContextItem:
+def _name(item: ContextItem, char: str, user: str, group: Sequence[str]) -> ContextItem:
     """The `name` of a message written before its text instead."""
     if item.role == "system":
         if item.name == "example_assistant":
-            item = _prefixed(item, char, group)
+            item = _prefix(item, char, group)
         elif item.name == "example_user":
-            item = _prefixed(item, user)
+            item = _prefix(item, user)
     elif item.name:
-        item = _prefixed(item, item.name)
+        item = _prefix(item, item.name)
     return replace(item, name=None)
 
 
-def _spoken(item: ContextItem, char: str, user: str, group: Sequence[str]) -> ContextItem:
+def _speak_as(item: ContextItem, char: str, user: str, group: Sequence[str]) -> ContextItem:
     if item.role == "assistant":
-        item = _prefixed(item, char, group)
+        item = _prefix(item, char, group)
     elif item.role == "user":
-        item = _prefixed(item, user)
+        item = _prefix(item, user)
     return replace(item, role="user")
 
 
-def _prefixed(item: ContextItem, name: str, others: Sequence[str] = ()) -> ContextItem:
+def _prefix(item: ContextItem, name: str, others: Sequence[str] = ()) -> ContextItem:
     if not name or any(item.text.startswith(f"{known}: ") for known in (name, *others)):
         return item
-    return replace(item, parts=_joined_parts((TextPart(f"{name}: "),), item.parts))
+    return replace(item, parts=_join_parts((TextPart(f"{name}: "),), item.parts))
 
 
-def _merged(items: Iterable[ContextItem]) -> list[ContextItem]:
+def _merge(items: Iterable[ContextItem]) -> list[ContextItem]:
     """Neighbours of one role as one message, a blank line between them; an empty one joins nothing."""
     runs: list[list[ContextItem]] = []
     for item in items:
@@ -78,14 +78,14 @@ def _merged(items: Iterable[ContextItem]) -> list[ContextItem]:
             runs[-1].append(item)
         else:
             runs.append([item])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+    return [run[0] if len(run) == 1 else _join(run) for run in runs]
 
 
 def _says_something(item: ContextItem) -> bool:
     return any(not isinstance(part, TextPart) or part.text for part in item.parts)
 
 
-def _joined(run: list[ContextItem]) -> ContextItem:
+def _join(run: list[ContextItem]) -> ContextItem:
     parts: list[Part] = []
     for item in run:
         if parts:
@@ -93,10 +93,10 @@ def _joined(run: list[ContextItem]) -> ContextItem:
         parts.extend(item.parts)
     tag = run[0].tag if len({item.tag for item in run}) == 1 else None
     source = ", ".join(dict.fromkeys(item.source for item in run if item.source))
-    return replace(run[0], parts=_joined_parts(parts), tag=tag, source=source)
+    return replace(run[0], parts=_join_parts(parts), tag=tag, source=source)
 
 
-def _joined_parts(*groups: Iterable[Part]) -> tuple[Part, ...]:
+def _join_parts(*groups: Iterable[Part]) -> tuple[Part, ...]:
     """The parts of all *groups*, neighbouring texts as one."""
     joined: list[Part] = []
     texts: list[str] = []

@@ -9,8 +9,7 @@ from familiar_connect.context.types import DroppedNote, Layer
 from familiar_connect.presets.sillytavern.example_dialogue import SOURCE as EXAMPLES_SOURCE
 from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
-from familiar_connect.presets.sillytavern.prompt_collection import PromptCollection
-from familiar_connect.presets.sillytavern.prompt_slots import PromptSlots
+from familiar_connect.presets.sillytavern.prompt_collection import PromptCollection, PromptSlots
 from familiar_connect.presets.sillytavern.types import Piece, SillyTavernInputs
 
 HISTORY = "chatHistory"
@@ -42,7 +41,7 @@ class ChatFitter:
         opening = [Piece("system", self._read(opener), source=self._own + "new_chat", apart=True)]
         nudge = self._group_nudge()
         slots.reserve([*opening, *nudge])
-        chat, continued = self._continued(chat)
+        chat, continued = self._continue(chat)
         slots.reserve(continued)
         self._answer_silence(chat)
         self._fill(chat)
@@ -87,7 +86,7 @@ class ChatFitter:
             return []
         return [Piece(nudge.role, nudge.text, source=self._own + "group_nudge", apart=True)]
 
-    def _continued(self, chat: list[Piece]) -> tuple[list[Piece], list[Piece]]:
+    def _continue(self, chat: list[Piece]) -> tuple[list[Piece], list[Piece]]:
         """The chat without the message to be continued, and that message with the nudge that follows it."""
         settings = self._inputs.settings
         if self._inputs.kind != "continue" or settings.continue_prefill or not self._last_said:

@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterable, Sequence
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
-from familiar_connect.presets.world_info.scan_text import Part, is_word, whole_text
-from familiar_connect.presets.world_info.search_effort import (
+from familiar_connect.presets.world_info.scan_text import (
     LOOK_UP_CHARS,
     PART_CHARS,
     PATTERN_FACTOR,
     SPLIT_FACTOR,
+    Part,
     SearchEffort,
+    is_word,
+    whole_text,
 )
 from familiar_connect.presets.world_info.types import ScanSettings, WorldEntry
 from familiar_connect.support.js_regex import AnyPattern, JsPattern, compile_js, split_literal

@@ -31,11 +31,11 @@ def pool_of(books: Iterable[WorldBook], order: BookOrder = BookOrder.character_f
         taken |= {book.name for book in books if book.kind is kind}
     own, shared = by_kind[BookKind.character], by_kind[BookKind.everyone]
     rest = {
-        BookOrder.evenly: (_sorted([*shared, *own]),),
-        BookOrder.character_first: (_sorted(own), _sorted(shared)),
-        BookOrder.global_first: (_sorted(shared), _sorted(own)),
+        BookOrder.evenly: (_sort([*shared, *own]),),
+        BookOrder.character_first: (_sort(own), _sort(shared)),
+        BookOrder.global_first: (_sort(shared), _sort(own)),
     }[order]
-    lists = (_sorted(by_kind[BookKind.chat]), _sorted(by_kind[BookKind.persona]), *rest)
+    lists = (_sort(by_kind[BookKind.chat]), _sort(by_kind[BookKind.persona]), *rest)
     return tuple(entry for entries in lists for entry in entries)
 
 
@@ -68,5 +68,5 @@ def place_entries(activated: Sequence[Activation]) -> WorldInfo:
     )
 
 
-def _sorted(entries: Sequence[WorldEntry]) -> list[WorldEntry]:
+def _sort(entries: Sequence[WorldEntry]) -> list[WorldEntry]:
     return sorted(entries, key=lambda entry: -entry.order)

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from familiar_connect.presets.types import GenerationKind
-from familiar_connect.presets.world_info.groups import GroupChoice
+from familiar_connect.presets.world_info.groups import GroupChoice, TimedState
 from familiar_connect.presets.world_info.key_index import Candidates, index_keys
 from familiar_connect.presets.world_info.place_entries import place_entries
-from familiar_connect.presets.world_info.scan_text import ScanText
-from familiar_connect.presets.world_info.search_effort import ScanLimitReached, SearchEffort
-from familiar_connect.presets.world_info.timed_effects import TimedState
+from familiar_connect.presets.world_info.scan_text import ScanLimitReached, ScanText, SearchEffort
 from familiar_connect.presets.world_info.types import Activation, ScanSettings, TimedEffects, WorldEntry, WorldInfo
 from familiar_connect.support.text import utf16_length
 
@@ -120,7 +118,7 @@ class _Scan:
             if steps >= MAX_PASSES:
                 raise ScanLimitReached(f"after {MAX_PASSES:,} passes its entries still called up others")
             steps += 1
-            found = self._found(state)
+            found = self._find_entries(state)
             new = self._admit(found, state)
             speaking = [each for each in new if not each.entry.prevent_recursion]
             state = self._next(state, speaking)
@@ -129,7 +127,7 @@ class _Scan:
 
     # One pass
 
-    def _found(self, state: _Pass) -> list[tuple[WorldEntry, Reason]]:
+    def _find_entries(self, state: _Pass) -> list[tuple[WorldEntry, Reason]]:
         """The entries that this pass calls up, with the reason, those that stay first."""
         recursed = state is not _Pass.wider
         found: list[tuple[WorldEntry, Reason]] = []
@@ -146,7 +144,7 @@ class _Scan:
     def _may_speak(self, entry: WorldEntry, state: _Pass) -> bool:
         if entry.is_disabled or (entry.triggers and self._inputs.kind not in entry.triggers):
             return False
-        if not _is_for(entry, self._inputs.character, self._inputs.tags) or self._timed.is_waiting(entry):
+        if not is_for(entry, self._inputs.character, self._inputs.tags) or self._timed.is_waiting(entry):
             return False
         is_sticky = self._timed.is_sticky(entry)
         if is_sticky:
@@ -237,7 +235,8 @@ def _budget(inputs: ScanInputs) -> int:
     return min(budget, settings.budget_cap) if settings.budget_cap > 0 else budget
 
 
-def _is_for(entry: WorldEntry, character: str, tags: Sequence[str]) -> bool:
+def is_for(entry: WorldEntry, character: str, tags: Sequence[str]) -> bool:
+    """Whether *entry* may speak for a character of that name with these tags."""
     wanted = entry.character_filter
     if wanted.names and (character in wanted.names) == wanted.is_exclude:
         return False

@@ -3,6 +3,12 @@
 A plain key is a substring, or with whole words one that no letter, digit or underscore touches; a key written
 `/pattern/flags` is a JavaScript pattern over the whole text. No plain key reaches from one message into the next, so
 the parts are searched one by one; words that stand alone are looked up in a set.
+
+SearchEffort: how much one scan of the books may search, so that no book can hold up a turn.
+
+Effort is counted in characters: those that are looked through, and a fixed number for each look-up, because a short
+text costs time too. It depends on the books and the chat alone, never on the machine: the same turn stops at the same
+point everywhere.
 """
 
 from __future__ import annotations
@@ -14,10 +20,38 @@ from functools import lru_cache
 from operator import add, itemgetter
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
-from familiar_connect.presets.world_info.search_effort import LOOK_UP_CHARS, PART_CHARS, PATTERN_FACTOR, SearchEffort
 from familiar_connect.presets.world_info.types import ScanSettings, SecondaryLogic, WorldEntry
 from familiar_connect.support.js_regex import JsPattern, compile_js, split_literal
 from familiar_connect.support.re2_engine import PatternRefused
+
+MAX_SEARCHED_CHARS = 1_000_000_000
+"""About a second on a small machine; a thousand entries with five keys each take a thousandth of it."""
+LOOK_UP_CHARS = 2_000
+PART_CHARS = 400
+"""What a look-up costs for each text it is made in."""
+PATTERN_FACTOR = 8
+"""A pattern reads a character so many times slower than a plain search does."""
+SPLIT_FACTOR = 16
+"""As `PATTERN_FACTOR`, for taking a text apart into words."""
+
+
+class ScanLimitReached(Exception):
+    """A scan has to end; the message completes a sentence that says why."""
+
+
+class SearchEffort:
+    """What one scan has searched so far."""
+
+    def __init__(self, limit: int = MAX_SEARCHED_CHARS) -> None:
+        self._limit = limit
+        self._left = limit
+
+    def spend(self, chars: int) -> None:
+        """Count *chars* more; too many end the scan."""
+        self._left -= chars
+        if self._left < 0:
+            raise ScanLimitReached(f"its books want more than {self._limit:,} characters searched for one turn")
+
 
 MAX_SCAN_DEPTH = 1000
 MAX_KEPT_TEXTS = 4_000

@@ -31,8 +31,11 @@ from familiar_connect.presets.world_info.types import SCAN_LIMIT
 from familiar_connect.reply.inspection.recall_evidence import (
     BRIEF_CHARS,
     MAX_EVIDENCE,
+    RecallExplanation,
     RecallSearch,
+    RecallStep,
     Searchable,
+    StepOutcome,
     find_lines,
     find_told_item,
     find_waiting,
@@ -45,7 +48,6 @@ from familiar_connect.reply.inspection.recall_evidence import (
     search_words,
 )
 from familiar_connect.reply.inspection.recall_room import CONTENT_SETTING, find_full_part, find_search_trouble
-from familiar_connect.reply.inspection.recall_steps import RecallExplanation, RecallStep, StepOutcome
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.reply.prompt_replay import replay_items
 
@@ -99,6 +101,8 @@ class _Walk:
     """One that was said only after the turn in question."""
     own: HistoryTurn | None = None
     """One in which the familiar said it itself."""
+    reply: HistoryTurn | None = None
+    """What it said first in that place after the question."""
     waiting: PendingItem | None = None
     """A proposal that holds it, or a batch it was in that the writer gave up on."""
     is_indexed: bool = False
@@ -140,6 +144,8 @@ class _Walk:
             turns = history.older_than(familiar_id=self.parts.familiar_id, max_id=before - 1, limit=TURNS_AT_ONCE)
             for turn in reversed(turns):
                 words = turn.actual_words
+                if request is not None and self._is_reply(turn, request):
+                    self.reply = turn
                 if turn.display_text != asked and holds_words(words, self.words) and not only_asks(words):
                     if turn.author is None:  # what it said itself may be wrong, and is nothing that it was told
                         self.own = turn
@@ -154,6 +160,12 @@ class _Walk:
             if len(turns) < TURNS_AT_ONCE:
                 return
             before, looked_at = turns[0].id, looked_at + len(turns)
+
+    @staticmethod
+    def _is_reply(turn: HistoryTurn, request: ContextRequest) -> bool:
+        """Whether the familiar said *turn* in the place of *request* after what was asked."""
+        ends = request.before_id
+        return turn.author is None and turn.channel_id == request.channel_id and ends is not None and turn.id >= ends
 
     def _find_shown(self) -> ContextItem | None:
         """The block of the turn's prompt that tells it; a question does not, nor what the familiar said itself."""
@@ -468,12 +480,21 @@ class _Walk:
             self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can tell.", sentence=told)
         elif shown is not None:
             line = quote(line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words))
+            evidence = f"It stood in the prompt ({shown.source}): {line}."
+            if self.reply is not None and holds_words(self.reply.actual_words, self.words):
+                self._add(
+                    "shown to the model",
+                    True,
+                    f"{evidence} The reply speaks of it: {quote_turn(self.reply)}.",
+                    sentence="It was remembered: it stood in the prompt, and the reply speaks of it.",
+                )
+                return
             self._add(
                 "shown to the model",
                 True,
-                f"It stood in the prompt ({shown.source}): {line}. The model did not use it.",
+                f"{evidence} The model did not use it.",
                 "Ask again, or use a stronger model: `familiar model list`.",
-                sentence="It was told: it stood in the prompt, and the model did not use it.",
+                sentence="The model had it: it was in the prompt, but the reply did not use it.",
             )
         else:
             self._add("shown to the model", False, "It was not in the prompt.")

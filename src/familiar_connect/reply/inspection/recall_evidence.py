@@ -1,10 +1,16 @@
-"""What shows whether something is known: lines of memory files, what waits for a word, a search made again."""
+"""What shows whether something is known: lines of memory files, what waits for a word, a search made again.
+
+RecallStep and RecallExplanation: how far something came on its way to the model, and the answer in one sentence.
+
+What kept something out of a turn's prompt: a search that was not awake or late, a layer that was full.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from familiar_connect.context.types import ContextItem
@@ -151,3 +157,45 @@ def quote(text: str, most: int = QUOTED_CHARS) -> str:
     """*text* on one line, in quotation marks, its beginning where it is long."""
     words = one_line(text)
     return f"“{words if len(words) <= most else truncate_chars(words, most) + '…'}”"
+
+
+class StepOutcome(Enum):
+    """What became of one step."""
+
+    yes = "yes"
+    no = "no"
+    skipped = "skipped"
+    """It makes no difference here, or an earlier step failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallStep:
+    """One step, with what shows it."""
+
+    name: str
+    outcome: StepOutcome
+    evidence: str
+    fix: str = ""
+    """What to do about it, where it failed."""
+    sentence: str = ""
+    """The answer in one sentence, where this step gives it."""
+    leads_to: str = ""
+    """Where it is mended: `review:ID`, `file:PATH`, `setting:KEY`, `new:` a new file, `open:` one to share it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallExplanation:
+    """Every step in order."""
+
+    wanted: str
+    steps: tuple[RecallStep, ...]
+
+    @property
+    def answer(self) -> RecallStep:
+        """The first step that failed, else the last one."""
+        return next((step for step in self.steps if step.outcome is StepOutcome.no), self.steps[-1])
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        return self.answer.sentence or self.answer.evidence

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from familiar_connect.context.layers import ItemTag, Layer
-from familiar_connect.context.providers.content_search.search_report import list_troubles
-from familiar_connect.context.providers.content_search.unfiltered import TOKENS_PER_LINE, direct_budget, layer_budget
+from familiar_connect.context.providers.content_search.unfiltered import (
+    TOKENS_PER_LINE,
+    direct_budget,
+    layer_budget,
+    list_troubles,
+)
 from familiar_connect.memory.index.protocols import Recollection
 from familiar_connect.observe.inspector import cut_reason, cuts
 from familiar_connect.observe.replay_store import ReplayRecord
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import provider_notes, provider_outcomes
+from familiar_connect.observe.trace import TurnTrace, provider_notes, provider_outcomes
 from familiar_connect.support.tokens import estimate_tokens
 
 CONTENT_SETTING, WHOLE_SETTING = "budget.content", "budget_tokens"

@@ -27,9 +27,9 @@ from familiar_connect.observe.inspector import (
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.prompt_diff import BlockChange, PromptBlock, diff_blocks
 from familiar_connect.observe.replay_store import ReplayRecord
-from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.observe.trace_values import finite_number, only_mappings, provider_notes, provider_outcomes
+from familiar_connect.observe.trace import TurnTrace, finite_number, only_mappings, provider_notes, provider_outcomes
 from familiar_connect.reply.inspection.lore_calls import LoreCall, calls_in_block, lore_calls
+from familiar_connect.reply.inspection.plain_troubles import STOPPED, describe_trouble
 from familiar_connect.reply.prompt_replay import prompt_page, replay_items
 
 NAMES = {
@@ -227,8 +227,8 @@ def view_turn(
 
 
 def troubles_of(trace: TurnTrace) -> list[tuple[str, str]]:
-    """What went wrong in a turn: the stage or provider, and how."""
-    return [(span.name, span.trouble) for span in _spans(trace) if span.trouble]
+    """What went wrong in a turn: the stage or provider, and how. That somebody stopped it is nothing wrong."""
+    return [(span.name, span.trouble) for span in _spans(trace) if span.trouble and span.trouble != STOPPED]
 
 
 def describe_audience(audiences: Iterable[Audience]) -> str:
@@ -395,7 +395,7 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
     for span in trace.stages:
         if span.name == "observe":
             continue
-        trouble = str(span.metadata.get("error") or "")
+        trouble = describe_trouble(str(span.metadata.get("error") or ""))
         yield TimedSpan(name=span.name, start_s=span.start_s, duration_s=span.duration_s, kind="stage", trouble=trouble)
         if span.name == "assemble":
             for each in provider_outcomes(trace):
@@ -407,7 +407,7 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
                     kind="provider",
                     trouble="; ".join(provider_notes(each))
                     if status == "ok"
-                    else f"{status} {each.get('error') or ''}".strip(),
+                    else f"{status} {describe_trouble(str(each.get('error') or ''))}".strip(),
                     limit_s=finite_number(each.get("limit_s")),
                 )
 

@@ -2,13 +2,16 @@
 
 Every hop of a redirect is looked at anew. The connection goes to the very address that was checked, so a name
 that changes its meaning in between changes nothing. No proxy, no cookie, no key and no referrer takes part.
+
+OwnOrigins: platforms that run on this machine, whose files may be fetched though nothing else here may.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -27,12 +30,39 @@ from familiar_connect.support.fetch.addresses import (
     resolve_allowed,
     resolve_host,
 )
-from familiar_connect.support.fetch.own_origins import OwnOrigins
+from familiar_connect.support.web_origin import is_this_machine, origin_of
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
+
+
+class OwnOrigins:
+    """Scheme, host and port of each; a platform adds its own while it is connected to."""
+
+    def __init__(self) -> None:
+        self._allowed: Counter[str] = Counter()
+
+    @contextmanager
+    def allow(self, url: str | None) -> Iterator[None]:
+        """Let files of the origin of *url* be fetched for a while, if it is on this machine."""
+        if url is None or not is_this_machine(url):
+            yield
+            return
+        origin = origin_of(url)
+        self._allowed[origin] += 1
+        try:
+            yield
+        finally:
+            self._allowed[origin] -= 1
+
+    def has(self, url: str) -> bool:
+        try:
+            return self._allowed[origin_of(url)] > 0
+        except ValueError:
+            return False
+
 
 USER_AGENT = "familiar-connect"
 TRIED_ADDRESSES = 2
@@ -49,6 +79,8 @@ class FetchLimits:
     max_redirects: int = 3
     kinds: tuple[str, ...] = ("image/",)
     """How the content types begin that are taken; `application/octet-stream`, which says nothing, always is."""
+    is_cut: bool = False
+    """Of what is too large the beginning is taken, instead of nothing."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +174,13 @@ async def _one_answer(
         async with aclosing(response.aiter_raw()) as chunks:
             async for chunk in chunks:
                 body += chunk
-                if len(body) > limits.max_bytes:
+                if len(body) > limits.max_bytes and not limits.is_cut:
                     raise FetchError("it is too large")
+                if len(body) >= limits.max_bytes and limits.is_cut:
+                    break
         if not body:
             raise FetchError("it is empty")
-        return FetchResult(bytes(body), content_type)
+        return FetchResult(bytes(body[: limits.max_bytes]), content_type)
     finally:
         await response.aclose()
 
@@ -157,7 +191,8 @@ def _check_head(response: httpx2.Response, content_type: str, limits: FetchLimit
     if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise FetchError("its server answered packed, which was not asked for")
     length = response.headers.get("content-length", "")
-    if length.isascii() and length.isdigit() and int(length[:20]) > limits.max_bytes:
+    is_known = length.isascii() and length.isdigit()
+    if is_known and int(length[:20]) > limits.max_bytes and not limits.is_cut:
         raise FetchError("it is too large")
 
 

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from familiar_connect.voice.audio import SAMPLE_BYTES, resample
-from familiar_connect.voice.devices.device_watch import DeviceWatch, Sleep, try_again
-from familiar_connect.voice.devices.sound_card import SoundCard, SoundStream
+from familiar_connect.voice.devices.sound_card import DeviceWatch, Sleep, SoundCard, SoundStream, try_again
 
 LOOK_EVERY_S = 0.5
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
-from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.support.aio import BackgroundTasks, CallLater, RestartableTimer, call_later
 from familiar_connect.voice.audio import SAMPLE_BYTES
 from familiar_connect.voice.protocols import HEARING_RATE, HearingCallbacks, SpeechProbability, StreamingTranscriber
 from familiar_connect.voice.speech_service import SpeechServiceError

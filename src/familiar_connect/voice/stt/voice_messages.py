@@ -13,8 +13,8 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
 from familiar_connect.support.free_memory import MEGABYTE
-from familiar_connect.voice.built_in_voices import find_hearing, libraries_of
 from familiar_connect.voice.protocols import SpeechRecognizer
+from familiar_connect.voice.speech_context import find_hearing, libraries_of
 
 if TYPE_CHECKING:
     from familiar_connect.voice.service_access import ServiceAccess
@@ -62,7 +62,7 @@ def find_transcriber(config: STTConfig | None = None, access: ServiceAccess | No
     own = () if config.is_extension else libraries_of(find_hearing(config.provider))
     if any(find_spec(name) is None for name in (DECODING_LIBRARY, *own)):
         return None
-    from familiar_connect.voice.stt.factory import create_recognizer
+    from familiar_connect.voice.backends import create_recognizer
 
     try:
         return VoiceMessageTranscriber(create_recognizer(config, access=access))

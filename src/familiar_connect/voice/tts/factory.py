@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from familiar_connect.config.voice import TTSConfig
-from familiar_connect.voice.built_in_voices import find_speaking
 from familiar_connect.voice.protocols import SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
+from familiar_connect.voice.speech_context import find_speaking
 
 
 def create_tts_client(

@@ -36,7 +36,7 @@ def test_a_word_that_is_a_name_too_is_meant_where_it_is_written_as_one(said: str
 @pytest.mark.slow
 def test_what_will_told_is_shown_to_who_asks_about_will(tmp_path: Path) -> None:
     """From what he said of himself to the notes in the prompt; who asks when something will happen is shown none."""
-    notes = "notes on Will"
+    notes = "notes about Will"
     played = rehearse(
         tmp_path,
         {"in": "tea", "by": "will", "say": "Ember, I am allergic to walnuts and I live in Graz.", "mention": True},

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from familiar_connect.context.providers import content_search
-from familiar_connect.context.providers.content_search import filter as filter_tier
-from familiar_connect.context.providers.content_search import people_lookup
+from familiar_connect.context.providers.content_search import people_lookup, unfiltered
 
 PROMISED = """ContentSearchProvider LookupResult PEOPLE_LOOKUP_PRIORITY PEOPLE_LOOKUP_SOURCE FILTER_PRIORITY
 FILTER_SOURCE FILTER_MAX_ITERATIONS DEFAULT_DEADLINE_S DEFAULT_TOP_K DEFAULT_MAX_TOKENS_PER_FILE DEFAULT_EMBEDDING_MODEL
@@ -38,7 +37,7 @@ def test_the_numbers() -> None:
     """Priorities, sources and limits others rely on."""
     assert (content_search.PEOPLE_LOOKUP_PRIORITY, content_search.PEOPLE_LOOKUP_SOURCE) == (85, "content_search.people")
     assert (content_search.FILTER_PRIORITY, content_search.FILTER_SOURCE) == (70, "content_search.rag")
-    assert (content_search.FILTER_MAX_ITERATIONS, filter_tier.MAX_SNIPPET_TOKENS) == (2, 150)
+    assert (content_search.FILTER_MAX_ITERATIONS, unfiltered.MAX_SNIPPET_TOKENS) == (2, 150)
     assert (content_search.DEFAULT_DEADLINE_S, content_search.DEFAULT_TOP_K) == (15.0, 8)
     assert people_lookup.DEFAULT_MAX_TOKENS_PER_FILE == 800
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.audience import Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import Confidence, DisclosurePolicy, Readers, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelRef, Scene
 from familiar_connect.chat.types import Imitated, TurnFlags
 from familiar_connect.config.types import ChannelMode, PlaceSettings
@@ -16,7 +16,6 @@ from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes, age_in_words
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
-from familiar_connect.disclosure import Confidence, DisclosurePolicy
 from familiar_connect.llm.scripted import ScriptedModel
 from tests.fakes.context import ADA, BO, a_request
 from tests.fakes.short_term import ATTIC, CELLAR, GARDEN, KITCHEN, OTHER_SERVER, SERVER, NotesSetup, finished_turn

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.history.dialogue import dialogue_items, gap_in_words
+from familiar_connect.context.providers.history.turn_items import dialogue_items, gap_in_words
 from familiar_connect.context.types import ItemTag
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author

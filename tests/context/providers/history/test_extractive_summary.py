@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from familiar_connect.context.providers.history.extractive_summary import MAX_CHARS, extract_summary, tell_elsewhere
+from familiar_connect.context.providers.history.summaries import MAX_CHARS, extract_summary, tell_elsewhere
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from tests.fakes.context import ADA, BO

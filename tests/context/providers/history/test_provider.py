@@ -14,9 +14,8 @@ import pytest
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers import history
 from familiar_connect.context.providers.history import HistoryProvider
-from familiar_connect.context.providers.history.paragraphs import MAX_PARAGRAPH_CHARS, MAX_SUMMARY_CHARS
 from familiar_connect.context.providers.history.provider import NEWS_EVERY_TURNS, HistoryOptions
-from familiar_connect.context.providers.history.refresh import MAX_NEWS_CHARS
+from familiar_connect.context.providers.history.summaries import MAX_NEWS_CHARS, MAX_PARAGRAPH_CHARS, MAX_SUMMARY_CHARS
 from familiar_connect.context.types import Contribution, Layer
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore

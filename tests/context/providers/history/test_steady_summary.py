@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
+from familiar_connect.context.providers.history.summaries import SteadySummaries, WindowPosition
 
 
 def test_a_longer_summary_waits_for_the_window() -> None:

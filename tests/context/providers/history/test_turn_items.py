@@ -118,6 +118,23 @@ async def test_marks_of_the_mode_stand_before_the_speaker() -> None:
     assert (await items_of(*messages, settings=timed))[0].text == "[12:01] Ada: hi"
 
 
+async def test_the_first_time_of_another_day_comes_with_its_date() -> None:
+    """Else talk of several days would read as that of one; where a note says so already, the time stands alone."""
+    next_day = NOON + timedelta(days=1)
+    messages = [
+        message_by("hi", ADA, 1),
+        message_by("morning", BO, 2, timestamp=next_day),
+        message_by("hm", ADA, 3, timestamp=next_day),
+    ]
+    texts = [i.text for i in await items_of(*messages, mode=ChannelMode.text_conversation_rp)]
+    noted = await items_of(
+        *messages, mode=ChannelMode.text_conversation_rp, settings=with_settings(time_awareness=True), now=next_day
+    )
+
+    assert texts == ["[12:01] Ada: hi", "[Monday, 2026-03-02, 12:00] Bo: morning", "[12:00] Ada: hm"]
+    assert [i.text for i in noted][2] == "[12:00] Bo: morning"
+
+
 async def test_a_day_that_ends_is_told_where_time_matters() -> None:
     """B104: the previous day, absolute and relative; no turn, and gone with the entry it precedes."""
     messages = [message_by("hi", ADA, 1), message_by("morning", BO, 2, timestamp=NOON + timedelta(days=1))]

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member
 from familiar_connect.chat.types import ListedUser, Turn
 from familiar_connect.config.types import ChannelMode, PlaceSettings
-from familiar_connect.context.participants import list_participants
-from familiar_connect.context.providers.scene.participants import ParticipantsProvider
+from familiar_connect.context.providers.scene.participants import ParticipantsProvider, clock_line
+from familiar_connect.context.providers.scene.people import list_participants
 from familiar_connect.context.providers.scene.protocols import KeptMemory, PendingReminder
-from familiar_connect.context.providers.scene.time_and_presence import clock_line
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.support.clock import ManualClock

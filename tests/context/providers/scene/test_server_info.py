@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Scene
-from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
+from familiar_connect.context.providers.scene.server import ServerInfoProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from tests.fakes.context import ADA, BO, a_request
 from tests.fakes.scene import ALONE, HOUSE, entry_by, request_in_place

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.config.types import PlaceSettings
-from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider, parse_memories
+from familiar_connect.context.providers.scene.server import ServerMemoriesProvider, parse_memories
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.context import ADA, BO

@@ -13,7 +13,8 @@ import pytest
 
 from familiar_connect.config import CharacterConfig
 from familiar_connect.extensions.discord.demo.rights import CONNECT, SPEAK
-from familiar_connect.extensions.discord.demo.world import STAGE, VOICE, Room
+from familiar_connect.extensions.discord.demo.voice.voice_server import GONE, VoiceServer
+from familiar_connect.extensions.discord.demo.world import STAGE, VOICE, FakePerson, Room
 from familiar_connect.extensions.discord.voice import sessions
 from familiar_connect.extensions.hosts.call_host import CallVoice
 from familiar_connect.subscriptions import SubscriptionKind
@@ -23,13 +24,11 @@ from familiar_connect.voice.protocols import Ears, HearingCallbacks
 from familiar_connect.voice.types import TTSResult
 from familiar_connect.voice.vad import EnergyProbability
 from tests.extensions.discord.test_commands import used, words
-from tests.fakes.discord_voice import GONE, FakeVoiceServer
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
-from tests.fakes.voice_wire import make_tone
+from tests.fakes.tones import make_tone
 from tests.fakes.waiting import until
 
 QUESTION = "Ember, what is for dinner?"
-ADAS_SSRC, BENS_SSRC = 601, 602
 
 
 @dataclass
@@ -60,13 +59,17 @@ class VoiceDen:
     """A familiar on a server with a voice channel that Ada is in."""
 
     den: FamiliarOnDiscord
-    voice: FakeVoiceServer
+    voice: VoiceServer
     lounge: Room
     speech: Speech
 
     async def call(self) -> str:
         """Ada asks the familiar to come; what it answers in the end."""
         return words((await used(self.den, "subscribe-my-voice", answers=2))[-1])
+
+    async def say(self, person: FakePerson) -> None:
+        """*person* says half a second of something, as fast as it can be sent."""
+        await self.voice.speak(person, [make_tone(at) for at in range(25)], frame_s=0)
 
     def is_listening(self, room: Room | None = None) -> bool:
         channel_id = (room or self.lounge).id
@@ -106,7 +109,7 @@ async def voice_den(home: Path, *, is_encrypted: bool = True, **more: Any) -> As
         familiar_on_discord(
             home, ("Soup is on the stove.",) * 3, arrive=False, make_voice=speech.make, settings=in_a_hurry, **more
         ) as den,
-        FakeVoiceServer(den.server, den.guild, den.ada, is_encrypted=is_encrypted) as voice,
+        VoiceServer(den.server, den.guild, is_encrypted=is_encrypted) as voice,
     ):
         lounge = den.server.world.room(den.guild, "lounge", kind=VOICE)
         den.guild.in_voice[den.ada.id] = lounge.id
@@ -121,7 +124,9 @@ async def voice_den(home: Path, *, is_encrypted: bool = True, **more: Any) -> As
 async def test_with_voice_all_commands_of_channels_are_made_known(tmp_path: Path) -> None:
     """To whoever may manage the channel; those of voice among them."""
     async with voice_den(tmp_path) as here:
-        shown_to = {each["name"]: each["default_member_permissions"] for each in here.den.server.api.commands}
+        shown_to = {
+            each["name"]: each["default_member_permissions"] for each in here.den.server.api.interactions.commands
+        }
     of_text = {"subscribe-text", "unsubscribe-text"}
     of_voice = {"subscribe-my-voice", "unsubscribe-voice"}
     of_modes = {"channel-full-rp", "channel-text-conversation-rp", "channel-imitate-voice"}
@@ -135,9 +140,9 @@ async def test_a_conversation_in_an_encrypted_call(tmp_path: Path) -> None:
         await here.until_listening()
         await until(lambda: len(here.voice.packets) >= 10)
         assert here.speech.spoken == ["Good evening!"]
-        assert loudness(here.voice.heard_sound()) > 0.15
+        assert loudness(here.voice.decode_sound()) > 0.15
 
-        await here.voice.speak(here.den.ada, ssrc=ADAS_SSRC)
+        await here.say(here.den.ada)
         await until(lambda: "Soup is on the stove." in here.speech.spoken)
         await here.den.wait_stored("Soup is on the stove.", room=here.lounge)
 
@@ -149,9 +154,10 @@ async def test_a_conversation_in_an_encrypted_call(tmp_path: Path) -> None:
         assert not here.is_listening()
 
 
-async def test_everybody_is_heard_under_their_own_name_in_an_unencrypted_call(tmp_path: Path) -> None:
-    """Who is in the channel is told to the model, whether they speak or not."""
-    async with voice_den(tmp_path, is_encrypted=False) as here:
+@pytest.mark.parametrize("is_encrypted", [True, False])
+async def test_everybody_is_heard_under_their_own_name_whenever_they_came(tmp_path: Path, is_encrypted: bool) -> None:
+    """Who is in the channel is told to the model, whether they speak or not; who comes later changes the keys."""
+    async with voice_den(tmp_path, is_encrypted=is_encrypted) as here:
         den = here.den
         cleo = den.server.world.person("cleo")
         den.guild.people[cleo.id] = cleo
@@ -161,7 +167,7 @@ async def test_everybody_is_heard_under_their_own_name_in_an_unencrypted_call(tm
         await here.until_listening()
         await den.server.move_voice(den.guild, den.ben, here.lounge)
 
-        await here.voice.speak(den.ben, ssrc=BENS_SSRC)
+        await here.say(den.ben)
         turn = await den.wait_stored(QUESTION, room=here.lounge)
 
         assert turn.author is not None
@@ -180,8 +186,8 @@ async def test_who_wants_no_records_is_not_listened_to(tmp_path: Path) -> None:
         await here.call()
         await here.until_listening()
 
-        await here.voice.speak(den.ben, ssrc=BENS_SSRC)
-        await here.voice.speak(den.ada, ssrc=ADAS_SSRC)
+        await here.say(den.ben)
+        await here.say(den.ada)
         await den.wait_stored(QUESTION, room=here.lounge)
 
         assert len(here.speech.heard) == 1
@@ -194,12 +200,12 @@ async def test_somebody_who_leaves_does_not_end_the_call(tmp_path: Path) -> None
         await den.server.move_voice(den.guild, den.ben, here.lounge)
         await here.call()
         await here.until_listening()
-        await here.voice.speak(den.ben, ssrc=BENS_SSRC)
+        await here.say(den.ben)
         await den.wait_stored(QUESTION, room=here.lounge)
 
         await here.voice.tell(GONE, {"user_id": str(den.ben.id)})
         await den.server.move_voice(den.guild, den.ben, None)
-        await here.voice.speak(den.ada, ssrc=ADAS_SSRC)
+        await here.say(den.ada)
 
         await until(lambda: len(here.speech.heard) == 2)
         assert here.channel_of_familiar() == here.lounge.id
@@ -248,7 +254,7 @@ async def test_a_lost_connection_is_made_again(tmp_path: Path) -> None:
         await here.voice.drop(1000)
         await until(lambda: here.connection() not in (first, None))
         await here.until_listening()
-        await here.voice.speak(here.den.ada, ssrc=ADAS_SSRC)
+        await here.say(here.den.ada)
 
         await here.den.wait_stored("Soup", room=here.lounge)
 
@@ -264,7 +270,7 @@ async def test_sent_out_of_the_channel_it_stays_away(tmp_path: Path) -> None:
         await here.den.server.move_voice(here.den.guild, here.den.ben, here.lounge)
 
         answer = await used(here.den, "unsubscribe-voice")
-        assert words(answer[-1]) == "I am in no voice channel here."
+        assert words(answer[-1]) == "I am not in a voice channel here."
 
 
 async def test_moved_to_another_channel_it_listens_there(tmp_path: Path) -> None:
@@ -279,7 +285,7 @@ async def test_moved_to_another_channel_it_listens_there(tmp_path: Path) -> None
         await den.server.move_voice(den.guild, den.server.world.bot, attic)
         await den.server.move_voice(den.guild, den.ada, attic)
         await until(lambda: here.channel_listened_to() == attic.id)
-        await here.voice.speak(den.ada, ssrc=ADAS_SSRC)
+        await here.say(den.ada)
 
         await den.wait_stored("Soup", room=attic)
         assert not here.is_listening()
@@ -298,23 +304,23 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path, monkeypatch: pytes
         assert "Join a voice channel first" in words((await used(den, "subscribe-my-voice", who=den.ben))[-1])
         await den.server.move_voice(den.guild, den.ben, closed)
         refused = words((await used(den, "subscribe-my-voice", who=den.ben))[-1])
-        assert refused == "I lack the right to connect and to speak in that channel."
+        assert refused == "I do not have the right to connect and to speak in that channel."
         await den.server.move_voice(den.guild, den.ben, stage)
         refused = words((await used(den, "subscribe-my-voice", who=den.ben, answers=2))[-1])
         assert refused == "I could not join the voice channel: that is a stage, and I only come to voice channels."
-        here.voice.is_silent = True
+        here.voice.is_unresponsive = True
         assert await here.call() == (
             "I could not join the voice channel: Discord's voice server did not answer in time."
         )
         assert den.familiar.subscriptions.voice_in_guild(den.guild.id) is None
-        here.voice.is_silent = False
+        here.voice.is_unresponsive = False
         assert await here.call() == "I am in voice:#lounge."
 
 
 async def test_commands_of_voice_are_shown_where_there_is_voice(tmp_path: Path) -> None:
     """And listed by `/help`; in a second voice channel of the server it is not asked for twice."""
     async with voice_den(tmp_path) as here:
-        names = {each["name"] for each in here.den.server.api.commands}
+        names = {each["name"] for each in here.den.server.api.interactions.commands}
         assert {"subscribe-my-voice", "unsubscribe-voice"} <= names
         assert "`/subscribe-my-voice`" in words((await used(here.den, "help"))[-1])
         await here.call()

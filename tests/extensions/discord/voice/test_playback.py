@@ -14,7 +14,7 @@ from familiar_connect.extensions.discord.voice.opus import FRAME_BYTES, OpusHear
 from familiar_connect.extensions.discord.voice.packets import SILENCE
 from familiar_connect.extensions.discord.voice.playback import RECONNECT_S, DiscordAudioOut, cut_frames
 from familiar_connect.voice.audio import duration_s, loudness, stereo_to_mono
-from tests.fakes.voice_wire import make_tone
+from tests.fakes.tones import make_tone
 
 SECOND = b"".join(stereo_to_mono(make_tone(at)) for at in range(50))
 

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.extensions.discord.demo.voice.dave_group import DaveGroup
+from familiar_connect.extensions.discord.demo.voice.wire import seal
 from familiar_connect.extensions.discord.voice.end_to_end import open_frame
 from familiar_connect.extensions.discord.voice.jitter import DEPTH, MAX_GAP, JitterBuffer
 from familiar_connect.extensions.discord.voice.opus import OpusHearing, OpusSpeech
@@ -22,8 +24,7 @@ from familiar_connect.extensions.discord.voice.receive import (
     VoiceReceiver,
 )
 from familiar_connect.voice.audio import loudness
-from tests.fakes.dave_group import DaveGroup
-from tests.fakes.voice_wire import make_tone, seal
+from tests.fakes.tones import make_tone
 
 KEY = bytes(range(32))
 ADA, ME, SSRC = 1001, 1, 7
@@ -263,7 +264,7 @@ def call() -> tuple[DaveGroup, davey.DaveSession]:
     group = DaveGroup(CHANNEL, ADA)
     us = davey.DaveSession(davey.DAVE_PROTOCOL_VERSION, ME, CHANNEL)
     us.set_external_sender(group.external_sender)
-    us.process_welcome(group.admit(us.get_serialized_key_package()))
+    us.process_welcome(group.admit(us.get_serialized_key_package()).welcome)
     return group, us
 
 

@@ -9,12 +9,13 @@ An answer counts only where it was shown something to answer from, says somethin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from familiar_connect.audience import Audience
+from familiar_connect.audience import Audience, all_audiences
+from familiar_connect.context.providers.content_search.unfiltered import MAX_SNIPPET_TOKENS, recall_contribution
 from familiar_connect.context.slots import fence
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
@@ -23,14 +24,10 @@ from familiar_connect.memory.index.query import plain_words
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.writing.look_up import ESCALATE_SHAPE, ESCALATION, look_up, read_pattern
-from familiar_connect.support.text import one_line, sentences, shorten_middle, truncate
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.text import one_line, sentences, shorten_middle
+from familiar_connect.support.tokens import truncate
 
 FILTER_MAX_ITERATIONS = 2
-FILTER_PRIORITY = int(Priority.FOUND)
-FILTER_SOURCE = "content_search.rag"
-FOUND_LABEL = "recalled for this message"
-MAX_SNIPPET_TOKENS = 150
 MAX_ANSWER_TOKENS = 800
 MAX_UTTERANCE_CHARS = 4_000
 
@@ -130,31 +127,6 @@ def _found(answer: str, audiences: frozenset[Audience] | None) -> list[Contribut
         return []
     text = truncate(answer, MAX_ANSWER_TOKENS)
     return [recall_contribution(text, audiences)]
-
-
-def all_audiences(sources: Iterable[frozenset[Audience] | None]) -> frozenset[Audience] | None:
-    """Those that several things were said to; None where of one of them nobody knows."""
-    found: frozenset[Audience] = frozenset()
-    for each in sources:
-        if each is None:
-            return None
-        found |= each
-    return found
-
-
-def recall_contribution(text: str, audiences: frozenset[Audience] | None) -> Contribution:
-    """*text* as what memory has to say to this message, made from what was said to *audiences*."""
-    return Contribution(
-        Layer.content,
-        FILTER_PRIORITY,
-        text,
-        estimate_tokens(text),
-        FILTER_SOURCE,
-        tag=ItemTag.FOUND,
-        volatile=True,
-        label=FOUND_LABEL,
-        audiences=audiences,
-    )
 
 
 def _fence_lines(lines: str) -> str:

@@ -11,8 +11,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from familiar_connect.context.providers.content_search.filter import all_audiences, recall_contribution
-from familiar_connect.context.providers.content_search.unfiltered import LEAST_TOKENS, format_within, with_lore_macros
+from familiar_connect.audience import all_audiences
+from familiar_connect.context.providers.content_search.unfiltered import (
+    LEAST_TOKENS,
+    format_within,
+    recall_contribution,
+    with_lore_macros,
+)
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.index.protocols import RetrievedChunk
@@ -20,9 +25,9 @@ from familiar_connect.memory.index.relevance import Hit
 from familiar_connect.memory.maintenance.links import links_of, resolve_link
 from familiar_connect.memory.versioning.provenance import MarkdownPart, parts_of
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.memory.writing.attribution import telling_words
+from familiar_connect.memory.writing.extractive import telling_words
 from familiar_connect.support.markdown import document_title
-from familiar_connect.support.text import truncate
+from familiar_connect.support.tokens import truncate
 
 LINKED_SOURCE = "content_search.linked"
 LINKED_LABEL = "from notes that are linked to what was recalled"
@@ -57,7 +62,7 @@ def tell_linked_files(
     asked = set(telling_words(request.utterance))
     found: list[Hit] = []
     told = {hit.rel_path for hit in hits} | set(known)
-    for path, is_meant in _linked_paths(memory, hits):
+    for path, is_meant in _find_linked_paths(memory, hits):
         if len(found) >= MOST_LINKED * PARTS_PER_FILE:
             break
         if path not in told and not path.startswith(closed):
@@ -70,7 +75,7 @@ def tell_linked_files(
     return [replace(whole, source=LINKED_SOURCE, label=LINKED_LABEL, priority=whole.priority - 1)]
 
 
-def _linked_paths(memory: VisibleMemory, hits: Sequence[Hit]) -> Iterator[tuple[str, bool]]:
+def _find_linked_paths(memory: VisibleMemory, hits: Sequence[Hit]) -> Iterator[tuple[str, bool]]:
     """Memory files linked to, and whether the link stands in the very words that were found."""
     files = list(dict.fromkeys(hit.rel_path for hit in hits if hit.rel_path))[:MOST_FOUND_FILES]
     later: list[str] = []
@@ -102,8 +107,8 @@ def _bearing_parts(memory: VisibleMemory, path: str, asked: set[str], is_meant: 
     """The parts of a linked file that share words with the message; its first where the very words found link to it."""
     text = without_front_matter(memory.look(path).text)
     parts = [part for part in parts_of(text) if not part.text.startswith("[")]  # a list of links says nothing itself
-    bearing = sorted(parts, key=lambda part: -_shared(part, asked))[:PARTS_PER_FILE]
-    bearing = [part for part in bearing if _shared(part, asked)] or (parts[:1] if is_meant else [])
+    bearing = sorted(parts, key=lambda part: -_count_shared(part, asked))[:PARTS_PER_FILE]
+    bearing = [part for part in bearing if _count_shared(part, asked)] or (parts[:1] if is_meant else [])
     for part in bearing:
         audiences = memory.audiences_of_passage(path, part.text)
         if audiences is not None:
@@ -112,5 +117,5 @@ def _bearing_parts(memory: VisibleMemory, path: str, asked: set[str], is_meant: 
             yield RetrievedChunk(path, heading, truncate(part.text, MAX_PART_TOKENS), 0.0, audiences=audiences)
 
 
-def _shared(part: MarkdownPart, asked: set[str]) -> int:
+def _count_shared(part: MarkdownPart, asked: set[str]) -> int:
     return len(asked & set(telling_words(part.text)))

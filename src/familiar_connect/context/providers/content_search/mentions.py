@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.memory.people import ALSO_NAMES, STOP_WORDS, is_meant_as_name
+from familiar_connect.memory.people import ALSO_NAMES, STOP_WORDS
+from familiar_connect.support.text import is_meant_as_name
 
 MAX_SCANNED_CHARS = 16_000
 """Of a longer utterance the beginning and the end are looked at."""
@@ -35,7 +36,7 @@ def find_mentions(utterance: str, names: Mapping[str, Sequence[str]]) -> dict[st
     """Slug → name of those *utterance* speaks of: surest first, then in the order they are named."""
     if not names:
         return {}
-    text = _scanned(utterance)
+    text = _scan(utterance)
     words = list(_words(text))
     found = [*_by_word(text, words, names), *_by_phrase(text, words, names)]
     people: dict[str, str] = {}
@@ -101,7 +102,7 @@ def _opens_sentence(text: str, start: int) -> bool:
     return (not before and start <= 16) or before.endswith(tuple(_SENTENCE_END))
 
 
-def _scanned(utterance: str) -> str:
+def _scan(utterance: str) -> str:
     if len(utterance) > MAX_SCANNED_CHARS:
         half = MAX_SCANNED_CHARS // 2
         utterance = f"{utterance[:half]} {utterance[-half:]}"

@@ -24,8 +24,8 @@ from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.statements import weigh_line
 from familiar_connect.support.markdown import document_title, find_section, read_headings
-from familiar_connect.support.text import one_line, truncate, truncate_chars
-from familiar_connect.support.tokens import chars_within, estimate_tokens
+from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.tokens import chars_within, estimate_tokens, truncate
 
 PEOPLE_LOOKUP_PRIORITY = int(Priority.PEOPLE)
 PEOPLE_LOOKUP_SOURCE = "content_search.people"
@@ -234,7 +234,7 @@ class _PeopleFiles:
 
 
 def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contribution:
-    text = _shown_text(notes.text, max_tokens)
+    text = _show_text(notes.text, max_tokens)
     return Contribution(
         Layer.content,
         PEOPLE_LOOKUP_PRIORITY,
@@ -245,7 +245,7 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
         order=person.rank,
         key=person.slug,
         volatile=person.mentioned,
-        label=f"notes on {_shown_name(person, notes)}{_shown_path(notes)}",
+        label=f"notes about {_show_name(person, notes)}{_show_path(notes)}",
         audiences=notes.audiences,
     )
 
@@ -269,7 +269,7 @@ def without_replaced(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=KEPT_TEXTS)
-def _shown_text(text: str, max_tokens: int) -> str:
+def _show_text(text: str, max_tokens: int) -> str:
     """What a prompt shows of notes; the same people are in a conversation for long, and their notes change seldom."""
     return fit_quotes(without_lists_of_links(text), max_tokens)
 
@@ -336,12 +336,12 @@ def _is_for_the_program(line: str, title: str) -> bool:
     return not line.strip() or (item is not None and (title == "Aliases" or item["text"].startswith("[")))
 
 
-def _shown_path(notes: _Notes) -> str:
+def _show_path(notes: _Notes) -> str:
     """Where the notes are kept; not of somebody in a terminal, whose file is named after an account."""
     return "" if notes.rel_path.startswith(TERMINAL_FILES) else f" ({notes.rel_path})"
 
 
-def _shown_name(person: _Person, notes: _Notes) -> str:
+def _show_name(person: _Person, notes: _Notes) -> str:
     """What people call them; for somebody merely mentioned, what their file does."""
     title = document_title(notes.text[:1000]) if person.mentioned else None
     name = title or person.name

@@ -25,16 +25,19 @@ from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
 from familiar_connect.context.providers.content_search.linked_files import tell_linked_files
-from familiar_connect.context.providers.content_search.look_around import find_first_shown_turn, holds_more
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
-from familiar_connect.context.providers.content_search.search_report import NO_SIDE_WORK, SearchReport
 from familiar_connect.context.providers.content_search.unfiltered import (
+    NO_SIDE_WORK,
+    SearchReport,
     as_chunks,
     best_hits_contribution,
     content_budget,
     direct_budget,
+    find_first_shown_turn,
     has_small_budget,
     hits_fit,
+    holds_more,
+    quotable_budget,
     with_lore_macros,
 )
 from familiar_connect.context.providers.scene.text import persona_of, question_of
@@ -346,7 +349,7 @@ class ContentSearchProvider:
             told.skip_filter("it failed or was late")
         asker = _names_of(request.author) if concerns_speaker(question_of(request)) else frozenset()
         room = min(room, direct_budget(request))
-        found = best_hits_contribution(hits, max_tokens=room, asker=asker)
+        found = best_hits_contribution(hits, max_tokens=room, asker=asker, quotable_tokens=quotable_budget(request))
         if not found or request.modality is Modality.voice:
             return found
         linked = off_loop(

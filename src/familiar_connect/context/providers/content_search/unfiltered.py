@@ -1,33 +1,48 @@
 """Memory without a filter: the best-ranked pieces go in as they are, within what room there is.
 
 This is the usual way; a filter is asked only where not all of it fits. Every piece says when or where it comes from and
-stands there once; all of it is recalled material, shown in a fence.
+stands there once; all of it is recalled material, shown in a fence. What the prompt holds anyway is not recalled.
+
+SearchReport: what is told of one search of memory beside what it found, for the trace and whoever asks why.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
+from familiar_connect.audience import Audience, all_audiences
+from familiar_connect.chat.window import grow_window, window_start
+from familiar_connect.config.channel import SMALL_MODEL_SHARES, channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.content_search.filter import (
-    MAX_SNIPPET_TOKENS,
-    all_audiences,
-    recall_contribution,
+from familiar_connect.context.types import (
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Priority,
+    ProviderStatus,
+    ReportedContributions,
 )
-from familiar_connect.context.types import ContextRequest, Contribution, Layer
-from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.index.protocols import RetrievedChunk, SearchReadiness
 from familiar_connect.memory.index.relevance import Hit
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.presets.macro_context import rng_for, speaker_of
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import CardFields
-from familiar_connect.support.text import truncate
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import estimate_tokens, truncate
 
+FILTER_PRIORITY = int(Priority.FOUND)
+FILTER_SOURCE = "content_search.rag"
+FOUND_LABEL = "recalled for this message"
+MAX_SNIPPET_TOKENS = 150
 LORE_FOLDER = "lore/"
+QUOTABLE_TOKENS = 1_500
+"""So much of what was found is looked through for a line to quote."""
 MAX_DIRECT_TOKENS = 1_500
 LEAST_DIRECT_TOKENS = 160
 DIRECT_SHARE = 1 / 40
@@ -55,17 +70,24 @@ def direct_budget(request: ContextRequest) -> int:
 
 
 def best_hits_contribution(
-    hits: Sequence[Hit], *, max_tokens: int, asker: frozenset[str] = frozenset()
+    hits: Sequence[Hit], *, max_tokens: int, asker: frozenset[str] = frozenset(), quotable_tokens: int = 0
 ) -> list[Contribution]:
     """The best of *hits*, which stand best first, as one contribution of at most *max_tokens*, or nothing.
 
-    What *asker* said stands nearest the message.
+    What *asker* said stands nearest the message. More of them, of *quotable_tokens*, may be quoted by a rule.
     """
-    room = min(max_tokens, MAX_DIRECT_TOKENS)
-    if room < LEAST_TOKENS:
+    room, distinct = min(max_tokens, MAX_DIRECT_TOKENS), _distinct(hits)
+    text = format_within(distinct, room, asker) if room >= LEAST_TOKENS else ""
+    quotable = format_within(distinct, quotable_tokens, asker) if quotable_tokens else ""
+    if not text.strip() and not quotable.strip():
         return []
-    text = format_within(_distinct(hits), room, asker)
-    return [recall_contribution(text, all_audiences(hit.audiences for hit in hits))] if text.strip() else []
+    found = recall_contribution(text if text.strip() else "", all_audiences(hit.audiences for hit in hits))
+    return [replace(found, quotable=quotable) if quotable else found]
+
+
+def quotable_budget(request: ContextRequest) -> int:
+    """How much of what was found may be quoted, beyond what the prompt has room for."""
+    return QUOTABLE_TOKENS if has_small_budget(request) else 0
 
 
 def format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str:
@@ -158,3 +180,101 @@ def has_small_budget(request: ContextRequest) -> bool:
     if request.mode is None:
         return False
     return 0 < request.budget_tokens < channel_config_for_mode(request.mode).budget_tokens
+
+
+def holds_more(memory: VisibleMemory, known: set[str], *, but: Collection[str] = ()) -> bool:
+    """Whether *memory* holds a text besides *known*, the alias index, the character's own and the folders of *but*."""
+    for entry in memory.list_dir():
+        if entry.name == "self" or entry.name in but:
+            continue
+        if not entry.is_dir:
+            return True
+        try:
+            paths = memory.store.glob(f"{entry.name}/**/*")
+        except MemoryStoreError:
+            return True
+        others = (path for path in paths if path not in known and not path.endswith("/_aliases.json"))
+        if any(memory.exists(path) for path in others):
+            return True
+    return False
+
+
+def find_first_shown_turn(
+    history: HistoryStore | None, request: ContextRequest, recent_turns: int, window_step: int
+) -> int | None:
+    """Id of the oldest turn that the prompt shows of this channel: it and what follows need not be recalled.
+
+    What the window holds but its layer has no room for is not shown, so it may be recalled.
+    """
+    if history is None:
+        return request.before_id
+    familiar_id, channel_id, before = request.familiar_id, request.channel_id, request.before_id
+    stored = history.count_before(familiar_id=familiar_id, channel_id=channel_id, before_id=before)
+    size, step = grow_window(request.history_turns, recent_turns, window_step)
+    first = window_start(stored, size, step)
+    shown = history.recent(familiar_id=familiar_id, channel_id=channel_id, limit=stored - first, before_id=before)
+    if size > recent_turns:  # as many as the layer has room for
+        return shown[0].id if shown else before
+    room = layer_budget(request, Layer.recent_history)
+    oldest = before
+    for turn in reversed(shown):
+        room -= estimate_tokens(turn.display_text) + TOKENS_PER_LINE
+        if room < 0:
+            break
+        oldest = turn.id
+    return oldest
+
+
+NO_SIDE_WORK = "the model for it does no side work"
+"""Why the filter is skipped where the model is small: so it always is there, and no trouble of one search."""
+
+
+class SearchReport:
+    """What is to be told of one search beside what it found."""
+
+    def __init__(self) -> None:
+        self._status: ProviderStatus = "ok"
+        self._trouble: str | None = None
+        self._notes: list[str] = []
+
+    def note(self, ready: SearchReadiness) -> None:
+        """How far memory could be searched, where that was not all of it."""
+        if ready.state == "asleep":
+            self.fail("asleep", f"memory was not searched: {ready.why}")
+        elif ready.why:
+            self._notes.append(ready.why)
+
+    def fail(self, status: ProviderStatus, trouble: str) -> None:
+        """Nothing came of it; what failed first is the cause."""
+        if self._status == "ok":
+            self._status, self._trouble = status, trouble
+
+    def skip_filter(self, why: str) -> None:
+        self._notes.append(_skip_note(why))
+
+    def about(self, found: list[Contribution]) -> ReportedContributions:
+        return ReportedContributions(found, status=self._status, trouble=self._trouble, notes=self._notes)
+
+
+def list_troubles(notes: Sequence[str]) -> list[str]:
+    """Of the *notes* of a search those that tell of a trouble, and not of what is always so."""
+    return [each for each in notes if each != _skip_note(NO_SIDE_WORK)]
+
+
+def _skip_note(why: str) -> str:
+    return f"the filter was skipped: {why}"
+
+
+def recall_contribution(text: str, audiences: frozenset[Audience] | None) -> Contribution:
+    """*text* as what memory has to say to this message, made from what was said to *audiences*."""
+    return Contribution(
+        Layer.content,
+        FILTER_PRIORITY,
+        text,
+        estimate_tokens(text),
+        FILTER_SOURCE,
+        tag=ItemTag.FOUND,
+        volatile=True,
+        label=FOUND_LABEL,
+        audiences=audiences,
+    )

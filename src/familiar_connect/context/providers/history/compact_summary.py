@@ -9,9 +9,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from familiar_connect.context.providers.history.extractive_summary import MAX_CHARS as MAX_SUMMARY_CHARS
-from familiar_connect.context.providers.history.extractive_summary import extract_summary
-from familiar_connect.context.providers.history.refresh import transcript_lines
+from familiar_connect.context.providers.history.summaries import MAX_CHARS as MAX_SUMMARY_CHARS
+from familiar_connect.context.providers.history.summaries import extract_summary, transcript_lines
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.protocols import SideModel

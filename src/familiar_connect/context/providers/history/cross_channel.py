@@ -11,10 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from familiar_connect.audience import Audience
+from familiar_connect.audience import Audience, may_tell_words
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, name_marks, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.disclosure import may_tell_words
 from familiar_connect.errors import SetupError
 from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.store import HistoryStore

@@ -16,15 +16,24 @@ from familiar_connect.chat.types import Turn
 from familiar_connect.chat.window import grow_window, window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
-from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
-from familiar_connect.context.providers.history.paragraphs import sendable
-from familiar_connect.context.providers.history.private_people import SummaryPrivacy
-from familiar_connect.context.providers.history.refresh import SummaryRefresher, shorten_news
-from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
-from familiar_connect.context.providers.history.turn_items import role_of, turn_items
+from familiar_connect.context.providers.history.summaries import (
+    SteadySummaries,
+    SummaryPrivacy,
+    SummaryRefresher,
+    WindowPosition,
+    sendable,
+    shorten_news,
+)
+from familiar_connect.context.providers.history.turn_items import (
+    SOURCE,
+    dialogue_items,
+    is_within_gap,
+    role_of,
+    turn_items,
+)
 from familiar_connect.context.providers.scene.text import name_marks
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
+from familiar_connect.history.dialogue_starts import DialogueStart, StartKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import CrossContextEntry, HistoryTurn, OtherChannelInfo, SummaryEntry
@@ -191,8 +200,8 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        mark = self._store.channel_marks.newest(request.familiar_id, request.channel_id, before_id=request.before_id)
-        said = [*turns, *self._said_meanwhile(request, mode)]
+        mark = self._store.dialogue_starts.newest(request.familiar_id, request.channel_id, before_id=request.before_id)
+        said = [*turns, *self._find_said_meanwhile(request, mode)]
         shown = self._private.without_private(said if mark is None else _since_mark(said, mark))
         if request.readers is not None:
             shown = only_since_opened(shown, request.readers)
@@ -214,7 +223,7 @@ class HistoryProvider:
         kept = max(0, lag - at.until_move) if at.is_near_move(step) else lag + max(0, at.shown - size)
         return kept + 1  # and the message being answered
 
-    def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
+    def _find_said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
         """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
         if request.turn is None or request.before_id is None:
             return []
@@ -257,7 +266,7 @@ class HistoryProvider:
         self, request: ContextRequest, audience: Audience, at: WindowPosition | None
     ) -> _SummaryState:
         familiar_id = request.familiar_id
-        entry = self._store.get_summary(familiar_id=familiar_id, channel_id=self._store.summary_row(audience))
+        entry = self._store.get_summary(familiar_id=familiar_id, channel_id=self._store.summaries.row_of(audience))
         lag = self._lag_for(request) if at is None else self._lag_at(request, at)
         target = self._store.nth_newest_id(familiar_id=familiar_id, back=lag, audience=audience)
         is_due = target is not None and (entry is None or self._is_due(familiar_id, entry, target, audience))
@@ -394,10 +403,10 @@ class HistoryProvider:
         ]
 
 
-def _since_mark(turns: Sequence[HistoryTurn], mark: ChannelMark) -> list[HistoryTurn]:
+def _since_mark(turns: Sequence[HistoryTurn], mark: DialogueStart) -> list[HistoryTurn]:
     """*turns* that a mark does not cover, with the summary that stands for those it does."""
     shown = [turn for turn in turns if turn.id > mark.after_id]
-    if mark.kind is not MarkKind.compact or len(shown) == len(turns):
+    if mark.kind is not StartKind.compact or len(shown) == len(turns):
         return shown
     summary = note(f"Summary of what was said before: {mark.summary}")
     return [HistoryTurn(mark.after_id, mark.made_at, "system", None, summary, mark.channel_id), *shown]

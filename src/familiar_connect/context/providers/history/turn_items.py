@@ -1,7 +1,7 @@
-"""A turn's messages as dialogue items: exactly those, each with its role, its text as it is sent, and its media.
+"""Turns as dialogue items: one item a message, with its role, its text as it is sent, and its media.
 
-Notes of ours never stand in the familiar's own mouth; those about its words stand before them. Media are
-described whatever the answering model can see.
+An item's text is final: the speaker's name before a user's words, the familiar's own words bare, with the marks of the
+channel's mode. Notes of ours never stand in the familiar's own mouth; those about its words stand before them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,120 @@ from zlib import crc32
 from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
 from familiar_connect.chat.types import MediaDescriptor, Sender, SimplifiedMessage, Turn
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LATER_AFTER_S, SOURCE, gap_in_words
 from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import sanitize_name
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_notes import extract_notes, join_speaker, mark_further_lines, note, split_notes
+from familiar_connect.support.system_notes import (
+    extract_notes,
+    join_speaker,
+    mark_further_lines,
+    note,
+    speaker_name,
+    split_notes,
+    without_fake_notes,
+)
+
+LATER_AFTER_S = 30.0
+ANCHOR_EVERY = 10
+"""Every so many turns, counted from the first ever stored, one is a good place to cut at."""
+SOURCE = "history:recent"
+
+
+def dialogue_items(
+    turns: Sequence[HistoryTurn],
+    mode: ChannelMode | None,
+    zone: tzinfo,
+    *,
+    first_ordinal: int = 0,
+    between: Callable[[datetime, datetime], ContextItem | None] | None = None,
+    verbatim: bool = False,
+) -> tuple[ContextItem, ...]:
+    """*turns* as items, oldest first. *between* may put a note before a turn that resumes after a gap.
+
+    *verbatim*: as they were said, without notes and marks.
+    """
+    if verbatim:
+        return tuple(_verbatim_turn(turn) for turn in turns)
+    items: list[ContextItem] = []
+    for position, turn in enumerate(turns):
+        previous = turns[position - 1] if position else None
+        if previous is not None and between is not None:
+            note = between(previous.timestamp, turn.timestamp)
+            items += [note] if note is not None else []
+        items.append(_item(turn, previous, mode, zone, anchor=(first_ordinal + position) % ANCHOR_EVERY == 0))
+    return tuple(items)
+
+
+def _item(
+    turn: HistoryTurn, previous: HistoryTurn | None, mode: ChannelMode | None, zone: tzinfo, *, anchor: bool
+) -> ContextItem:
+    role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
+    author = turn.author if role == "user" else None
+    who = speaker_name(author.label, author.user_id) if author else ""
+    words = mark_further_lines(without_fake_notes(turn.display_text)) if author else turn.display_text
+    text = _turn_mark(turn, previous, role, mode, zone) + (f"{who}: {words}" if author else words)
+    return ContextItem(
+        role=role,
+        parts=(TextPart(text),),
+        tag=ItemTag.DIALOGUE,
+        name=author.openai_name if author else None,
+        sender=Sender(name=who) if author else None,
+        words=words,
+        history_id=turn.id,
+        timestamp=turn.timestamp,
+        source=SOURCE,
+        anchor=anchor,
+    )
+
+
+def _verbatim_turn(turn: HistoryTurn) -> ContextItem:
+    role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
+    author = turn.author if role == "user" else None
+    return ContextItem(
+        role=role,
+        parts=(TextPart(turn.display_text),),
+        tag=ItemTag.DIALOGUE,
+        sender=Sender(name=author.label) if author else None,
+        words=turn.display_text,
+        history_id=turn.id,
+        timestamp=turn.timestamp,
+        source=SOURCE,
+    )
+
+
+def _turn_mark(
+    turn: HistoryTurn, previous: HistoryTurn | None, role: Role, mode: ChannelMode | None, zone: tzinfo
+) -> str:
+    if mode is ChannelMode.text_conversation_rp and role == "user":
+        return clock_mark(turn.timestamp, previous.timestamp if previous is not None else None, zone)
+    if mode is ChannelMode.imitate_voice and previous is not None:
+        gap = (turn.timestamp - previous.timestamp).total_seconds()
+        return f"(about {gap_in_words(gap)} later) " if gap >= LATER_AFTER_S else ""
+    return ""
+
+
+def clock_mark(when: datetime, before: datetime | None, zone: tzinfo) -> str:
+    """The time that stands before a message; with the date where *before*, the last such time, is of another day."""
+    local = when.astimezone(zone)
+    is_new_day = before is not None and before.astimezone(zone).date() != local.date()
+    day = f"{local:%A, %Y-%m-%d}, " if is_new_day else ""
+    return f"[{day}{local.hour:02}:{local.minute:02}] "
+
+
+def gap_in_words(seconds: float) -> str:
+    """*seconds* as people say it: "45 seconds", "1 minute", "3 hours", "2 days"."""
+    for unit, size, limit in (("second", 1, 60), ("minute", 60, 3600), ("hour", 3600, 86_400), ("day", 86_400, None)):
+        if limit is None or seconds < limit:
+            count = int(seconds // size)
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    raise AssertionError("the last unit has no limit")
+
+
+def is_within_gap(earlier: datetime, later: datetime, moment: datetime, least_s: float) -> bool:
+    """Whether at least *least_s* lie between two times and *moment* falls strictly inside."""
+    return (later - earlier).total_seconds() >= least_s and earlier < moment < later
+
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
@@ -51,6 +160,8 @@ def turn_items(
         return tuple(_verbatim_item(message, pictures[place][0]) for place, message in enumerate(turn.messages))
     items: list[ContextItem] = []
     previous: datetime | None = None
+    timed: datetime | None = None
+    """When the last message was said that shows its time."""
     for place, message in enumerate(turn.messages):
         when = message.created_at
         if previous is not None and when is not None:
@@ -59,8 +170,10 @@ def turn_items(
             if turn.showing.time_awareness and (spacer := _spacer(message, previous, when, turn, zone)) is not None:
                 items.append(spacer)
         media, notes = pictures[place]
-        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes)
+        items += _items(turn, message, _mark(turn, message, previous, mode, zone, timed), media, notes)
         previous = when or previous
+        if role_of(turn, message) != "assistant":
+            timed = when or timed
     return tuple(items)
 
 
@@ -166,19 +279,25 @@ def _is_anchor(message: SimplifiedMessage) -> bool:
 
 
 def _mark(
-    turn: Turn, message: SimplifiedMessage, previous: datetime | None, mode: ChannelMode | None, zone: tzinfo
+    turn: Turn,
+    message: SimplifiedMessage,
+    previous: datetime | None,
+    mode: ChannelMode | None,
+    zone: tzinfo,
+    timed: datetime | None,
 ) -> str:
+    """What stands before a name. The first time of another day than that of *timed* comes with its date."""
     when = message.created_at
     if when is None:
         return ""
     if mode is ChannelMode.imitate_voice and previous is not None:
         gap = (when - previous).total_seconds()
         return f"(about {gap_in_words(gap)} later) " if gap >= LATER_AFTER_S else ""
-    timed = mode is ChannelMode.text_conversation_rp or (mode is None and turn.showing.include_timestamps)
-    if not timed:
+    shows_time = mode is ChannelMode.text_conversation_rp or (mode is None and turn.showing.include_timestamps)
+    if not shows_time:
         return ""
-    local = when.astimezone(zone)
-    return f"[{local.hour:02}:{local.minute:02}] "
+    before = None if turn.showing.time_awareness else timed  # there a note of its own says where a day ends
+    return clock_mark(when, before, zone)
 
 
 def _spacer(
@@ -213,8 +332,8 @@ def _pictures(turn: Turn) -> list[tuple[tuple[MediaDescriptor, ...], list[str]]]
         shown.update(image.url for image in kept)
         extend = max(0, back - window)
         media = (
-            *(_described(image, "image", extend) for image in kept),
-            *(_described(video, "video", extend) for video in message.video_attachments),
+            *(_describe(image, "image", extend) for image in kept),
+            *(_describe(video, "video", extend) for video in message.video_attachments),
         )
         lines = _attributions(message, images)
         if omitted:
@@ -223,7 +342,7 @@ def _pictures(turn: Turn) -> list[tuple[tuple[MediaDescriptor, ...], list[str]]]
     return result[::-1] if total else []
 
 
-def _described(part: ImageAttachment | VideoAttachment, kind: str, extend: int) -> MediaDescriptor:
+def _describe(part: ImageAttachment | VideoAttachment, kind: str, extend: int) -> MediaDescriptor:
     return MediaDescriptor(
         kind="image" if kind == "image" else "video",
         uri=part.url,

@@ -7,11 +7,10 @@ roles and memories are told only of those who allow everything, and nobody at FU
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.participants import Participant, list_participants
-from familiar_connect.context.providers.scene.people_facts import PeopleFacts, PeopleSources
+from familiar_connect.context.providers.scene.people import Participant, PeopleFacts, PeopleSources, list_participants
 from familiar_connect.context.providers.scene.protocols import (
     Enricher,
     KeptMemory,
@@ -27,7 +26,6 @@ from familiar_connect.context.providers.scene.text import (
     readable,
     scene_budget,
 )
-from familiar_connect.context.providers.scene.time_and_presence import clock_line, presence_line
 from familiar_connect.context.types import (
     FILES_DEADLINE_S,
     ContextItem,
@@ -54,6 +52,21 @@ MOST_PRESENT = 8
 LIST_SHARE = 0.5
 NOW_SHARE = 0.25
 """Parts of the scene's tokens that the list and the moment may take; the rest is for the place."""
+
+_HOURS = (
+    (4, "late at night"),
+    (7, "early in the morning"),
+    (12, "in the morning"),
+    (13, "around noon"),
+    (17, "in the afternoon"),
+    (20, "in the evening"),
+    (24, "at night"),
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 class ParticipantsProvider:
@@ -233,3 +246,23 @@ def _is_for(reminder: PendingReminder, author: Author, request: ContextRequest) 
     recipient = reminder.recipient
     same = recipient is not None and recipient.canonical_key == author.canonical_key
     return same and _is_personas(reminder, request)
+
+
+def clock_line(at: datetime) -> str:
+    """The day, the time, how far it is from UTC, and what people call that time of day."""
+    phrase = next(words for until, words in _HOURS if at.hour < until)
+    offset = at.utcoffset() or timedelta()
+    minutes = abs(int(offset.total_seconds() // 60))
+    sign = "-" if offset < timedelta() else "+"
+    zone = f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
+    day = f"{_DAYS[at.weekday()]}, {at.day} {_MONTHS[at.month - 1]} {at.year}"
+    return f"It is {day}, {at:%H:%M} {zone}, {phrase}."
+
+
+def presence_line(person: Participant) -> str:
+    """Whether *person* is there and what they do, where they allow it to be told; else nothing."""
+    member = person.member
+    if member is None or not person.is_open:
+        return ""
+    does = ", ".join(filter(None, (inline_safe(member.presence or "", 40), inline_safe(member.activity or "", 80))))
+    return f"{person.name} is {does}." if does else ""

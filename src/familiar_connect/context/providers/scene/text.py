@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 
-from familiar_connect.chat.annotate.identity import FAMILIAR, People
-from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.annotate.context import FAMILIAR, MentionResolver, People
 from familiar_connect.chat.scene import ChannelKind, Scene
-from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
+from familiar_connect.config.channel import SMALL_MODEL_SHARES, channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Layer
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.visibility import is_dm as is_dm
-from familiar_connect.support.names import without_invisible
 from familiar_connect.support.system_notes import note, speaker_name, unwrap_note, without_fake_notes
-from familiar_connect.support.text import truncate_chars, without_controls
+from familiar_connect.support.text import truncate_chars, without_controls, without_invisible
 
 ANYONE = "User"
 """Who is meant in blocks that stay the same whoever speaks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,6 +12,14 @@ from aiohttp import BodyPartReader, web
 
 from familiar_connect.extensions.discord.demo.faults import Faults
 from familiar_connect.extensions.discord.demo.gateway import MEMBERS_FLAG, Gateway
+from familiar_connect.extensions.discord.demo.interactions import Interactions
+from familiar_connect.extensions.discord.demo.message_rules import (
+    REPLIED_TO,
+    ApiRefusal,
+    invalid,
+    why_content_refused,
+    why_message_refused,
+)
 from familiar_connect.extensions.discord.demo.rate_limits import RateLimits
 from familiar_connect.extensions.discord.demo.rights import (
     EMBED_LINKS,
@@ -19,13 +28,14 @@ from familiar_connect.extensions.discord.demo.rights import (
     SEND_IN_THREADS,
     SEND_MESSAGES,
 )
+from familiar_connect.extensions.discord.demo.webhooks import Webhooks
 from familiar_connect.extensions.discord.demo.world import REPLY, Payload, Room, World
 
-MAX_TEXT = 2000
-EPHEMERAL = 1 << 6
-MANAGE_WEBHOOKS = 1 << 29
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, MISSING_ACCESS, MISSING_PERMISSION, INVALID_FORM = 10003, 10008, 50001, 50013, 50035
-THREAD_ARCHIVED = 50083
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, MISSING_ACCESS, MISSING_PERMISSION = 10003, 10008, 50001, 50013
+THREAD_ARCHIVED, CANNOT_REPLY = 50083, 160002
+MOST_LOOKED_UP = 100
+NONCES_LAST_S = 300.0
+"""Discord knows a nonce again "for a few minutes"."""
 
 OnNote = Callable[[str, Payload], None]
 
@@ -42,11 +52,27 @@ def refuse(status: int, code: int, message: str) -> web.Response:
     return answer({"code": code, "message": message}, status)
 
 
+def respond(outcome: ApiRefusal | Any) -> web.Response:
+    """*outcome* as an answer: a refusal with its status, nothing as 204, anything else as JSON."""
+    if isinstance(outcome, ApiRefusal):
+        return refuse(outcome.status, outcome.code, outcome.message)
+    return web.Response(status=204) if outcome is None else answer(outcome)
+
+
 class Api:
     """Routes of the HTTP half. Every request that had an effect is noted."""
 
     def __init__(
-        self, world: World, gateway: Gateway, faults: Faults, *, token: str, url: Callable[[], str], noted: OnNote
+        self,
+        world: World,
+        gateway: Gateway,
+        faults: Faults,
+        *,
+        token: str,
+        url: Callable[[], str],
+        noted: OnNote,
+        limits: RateLimits,
+        answer_within_s: float,
     ) -> None:
         self._world = world
         self._gateway = gateway
@@ -54,11 +80,12 @@ class Api:
         self._token = token
         self._url = url
         self._noted = noted
-        self._nonces: dict[str, Payload] = {}
-        self.commands: list[Payload] = []
-        self.webhooks: dict[str, Payload] = {}
+        self._nonces: dict[str, tuple[float, Payload]] = {}
+        """When each was used, and for which message."""
+        self.interactions = Interactions(world, noted, answer_within_s)
+        self.webhooks = Webhooks(world)
         self.shards = 1
-        self.limits = RateLimits()
+        self.limits = limits
 
     def routes(self) -> list[web.RouteDef]:
         routes: list[tuple[str, str, Callable[[web.Request], Awaitable[web.Response]]]] = [
@@ -69,6 +96,7 @@ class Api:
             ("GET", "/gateway/bot", self._where),
             ("POST", "/users/@me/channels", self._open_direct),
             ("GET", "/users/{user}", self._user),
+            ("GET", "/guilds/{guild}", self._guild),
             ("GET", "/channels/{room}", self._room),
             ("POST", "/channels/{room}/messages", self._post),
             ("GET", "/channels/{room}/messages", self._recent),
@@ -85,9 +113,10 @@ class Api:
             ("GET", "/channels/{room}/webhooks", self._list_webhooks),
             ("POST", "/channels/{room}/webhooks", self._make_webhook),
             ("POST", "/webhooks/{app}/{token}", self._execute),
+            ("GET", "/webhooks/{app}/{token}/messages/@original", self._first_answer),
+            ("PATCH", "/webhooks/{app}/{token}/messages/@original", self._edit_answer),
             ("PATCH", "/webhooks/{app}/{token}/messages/{message}", self._edit_of_webhook),
             ("DELETE", "/webhooks/{app}/{token}/messages/{message}", self._delete_of_webhook),
-            ("PATCH", "/webhooks/{app}/{token}/messages/@original", self._followup),
         ]
         return [web.route(method, f"/api{path}", self._guarded(handle)) for method, path, handle in routes]
 
@@ -148,6 +177,10 @@ class Api:
         person = self._world.people.get(int(request.match_info["user"]))
         return answer(person.payload()) if person else refuse(404, 10013, "Unknown User")
 
+    async def _guild(self, request: web.Request) -> web.Response:
+        guild = self._world.guilds.get(int(request.match_info["guild"]))
+        return answer(guild.payload()) if guild else refuse(404, 10004, "Unknown Guild")
+
     # Rooms and messages
 
     def _found(self, request: web.Request, right: int = 0) -> Room | web.Response:
@@ -165,7 +198,9 @@ class Api:
         if isinstance(room, web.Response):
             return room
         if room.is_archived and room.is_locked:
-            return refuse(403, THREAD_ARCHIVED, "Thread is archived")
+            return refuse(400, THREAD_ARCHIVED, "Thread is archived")
+        if room.with_person is not None and (refused := self._world.why_not_written_to(room.with_person)) is not None:
+            return refuse(403, *refused)
         return self._found(request, SEND_IN_THREADS if room.is_thread else SEND_MESSAGES)
 
     async def _room(self, request: web.Request) -> web.Response:
@@ -185,31 +220,56 @@ class Api:
             return room
         said = await _body(request)
         nonce = said.get("nonce")
-        if said.get("enforce_nonce") and nonce in self._nonces:
-            return answer(self._nonces[nonce])
-        if len(said.get("content") or "") > MAX_TEXT:
-            return refuse(400, INVALID_FORM, "Must be 2000 or fewer in length.")
-        more: Payload = {"embeds": (said.get("embeds") or []) if self._world.bot_may(room, EMBED_LINKS) else []}
+        if said.get("enforce_nonce") and (known := self._known_nonce(nonce)) is not None:
+            return answer(known)
+        if not self._world.bot_may(room, EMBED_LINKS):
+            said["embeds"] = []
+        refused = why_message_refused(said) or self._why_no_reply(room, said)
+        if refused is not None:
+            return respond(refused)
+        more: Payload = {"components": said.get("components") or [], "embeds": said.get("embeds") or []}
         if room.is_archived:  # whoever writes in a thread that nobody locked opens it again
             room.unarchive()
             await self._gateway.dispatch("THREAD_UPDATE", room.payload())
         if wanted := said.get("sticker_ids"):
             more["sticker_items"] = self._world.stickers(room, wanted)
-        if reference := said.get("message_reference"):
+        reference = said.get("message_reference")
+        if reference and int(reference["message_id"]) in room.messages:
             more |= {"type": REPLY, "message_reference": reference}
         message = self._world.message(room, self._world.bot, said.get("content") or "", **more)
         if nonce is not None:
             message["nonce"] = nonce
-            self._nonces[nonce] = message
+            self._nonces[nonce] = (monotonic(), message)
         await self._gateway.dispatch("MESSAGE_CREATE", self._world.event(room, message))
         self._noted("posted", {"room": room.id, "message": message, "asked": said})
         return answer(message)
+
+    def _known_nonce(self, nonce: str | None) -> Payload | None:
+        """The message that was posted under *nonce*, as long as Discord knows it."""
+        began, message = self._nonces.get(str(nonce), (0.0, {}))
+        return message if message and monotonic() - began <= NONCES_LAST_S else None
+
+    def _why_no_reply(self, room: Room, said: Payload) -> ApiRefusal | None:
+        """Why what is said cannot be a reply to what it names; None: it can, or is none."""
+        reference = said.get("message_reference")
+        if not reference:
+            return None
+        if not self._world.bot_may(room, READ_MESSAGE_HISTORY):
+            return ApiRefusal(403, CANNOT_REPLY, "Cannot reply without permission to read message history")
+        answered = room.messages.get(int(reference["message_id"]))
+        if answered is None and reference.get("fail_if_not_exists", True):
+            return invalid("message_reference: Unknown message")
+        if answered is not None and answered["type"] not in REPLIED_TO:
+            return invalid("message_reference: Cannot reply to a system message")
+        return None
 
     async def _recent(self, request: web.Request) -> web.Response:
         room = self._found(request)
         if isinstance(room, web.Response):
             return room
         limit = int(request.query.get("limit", 50))
+        if not 1 <= limit <= MOST_LOOKED_UP:
+            return respond(invalid(f"limit: between 1 and {MOST_LOOKED_UP}"))
         after, before = int(request.query.get("after", 0)), int(request.query.get("before", 1 << 63))
         can_look_back = self._world.bot_may(room, READ_MESSAGE_HISTORY)
         found = [message for key, message in room.messages.items() if can_look_back and after < key < before]
@@ -217,36 +277,43 @@ class Api:
         self._noted("read", {"room": room.id, "after": after, "found": len(chosen)})
         return answer(list(reversed(chosen)))
 
-    async def _one(self, request: web.Request) -> web.Response:
-        room = self._found(request, READ_MESSAGE_HISTORY)
+    def _found_message(self, request: web.Request, right: int = 0) -> tuple[Room, Payload] | web.Response:
+        """The message that is asked for and its room, or a refusal."""
+        room = self._found(request, right)
         if isinstance(room, web.Response):
             return room
         message = room.messages.get(int(request.match_info["message"]))
-        return answer(message) if message else refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        return (room, message) if message else refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+
+    async def _one(self, request: web.Request) -> web.Response:
+        found = self._found_message(request, READ_MESSAGE_HISTORY)
+        return found if isinstance(found, web.Response) else answer(found[1])
 
     async def _edit(self, request: web.Request) -> web.Response:
-        room = self._found(request)
-        if isinstance(room, web.Response):
-            return room
-        message = room.messages.get(int(request.match_info["message"]))
-        if message is None:
-            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        found = self._found_message(request)
+        if isinstance(found, web.Response):
+            return found
+        room, message = found
         if message.get("webhook_id") or message["author"]["id"] != str(self._world.bot.id):
             return refuse(403, 50005, "Cannot edit a message authored by another user")
+        if room.is_archived:
+            return refuse(400, THREAD_ARCHIVED, "Thread is archived")
         said = await _body(request)
+        refused = why_content_refused(said)
+        if refused is not None:
+            return respond(refused)
         message["content"] = said.get("content", message["content"])
+        message["components"] = said.get("components", message["components"])
         message["edited_timestamp"] = message["timestamp"]
         await self._gateway.dispatch("MESSAGE_UPDATE", self._world.event(room, message))
         self._noted("edited", {"room": room.id, "message": message})
         return answer(message)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        room = self._found(request)
-        if isinstance(room, web.Response):
-            return room
-        message = room.messages.get(int(request.match_info["message"]))
-        if message is None:
-            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        found = self._found_message(request)
+        if isinstance(found, web.Response):
+            return found
+        room, message = found
         is_own = message["author"]["id"] == str(self._world.bot.id)
         if not is_own and not self._world.bot_may(room, MANAGE_MESSAGES):
             return refuse(403, MISSING_PERMISSION, "Missing Permissions")
@@ -292,119 +359,84 @@ class Api:
 
     async def _list_webhooks(self, request: web.Request) -> web.Response:
         room = self._found(request)
-        if isinstance(room, web.Response):
-            return room
-        if room.denied & MANAGE_WEBHOOKS:
-            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
-        return answer([each for each in self.webhooks.values() if each["channel_id"] == str(room.id)])
+        return room if isinstance(room, web.Response) else respond(self.webhooks.list_in(room))
 
     async def _make_webhook(self, request: web.Request) -> web.Response:
         room = self._found(request)
         if isinstance(room, web.Response):
             return room
-        if room.denied & MANAGE_WEBHOOKS:
-            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
-        made: Payload = {
-            "id": str(self._world.new_id()),
-            "type": 1,
-            "name": (await _body(request))["name"],
-            "avatar": None,
-            "channel_id": str(room.id),
-            "guild_id": str(room.guild_id),
-            "application_id": str(self._world.bot.id),
-            "user": self._world.bot.payload(),
-            "token": "secret",
-        }
-        self.webhooks[made["id"]] = made
-        self._noted("webhook", {"room": room.id})
-        return answer(made)
+        made = self.webhooks.make(room, str((await _body(request)).get("name") or ""))
+        if not isinstance(made, ApiRefusal):
+            self._noted("webhook", {"room": room.id})
+        return respond(made)
+
+    def _hook(self, request: web.Request) -> ApiRefusal | Payload:
+        return self.webhooks.find(request.match_info["app"], request.match_info["token"])
 
     async def _execute(self, request: web.Request) -> web.Response:
-        webhook = self.webhooks.get(request.match_info["app"])
-        if webhook is None:
-            return await self._followup(request)
-        room = self._world.find(int(request.query.get("thread_id") or webhook["channel_id"]))
-        if room is None:
-            return refuse(404, UNKNOWN_CHANNEL, "Unknown Channel")
+        if request.match_info["app"] == str(self._world.bot.id):
+            return respond(self.interactions.follow_up(request.match_info["token"], await _body(request)))
+        hook = self._hook(request)
+        if isinstance(hook, ApiRefusal):
+            return respond(hook)
+        room = self.webhooks.room_of(hook, request.query.get("thread_id"))
+        if isinstance(room, ApiRefusal):
+            return respond(room)
         said = await _body(request)
-        name = said.get("username") or webhook["name"]
-        message = self._world.message(
-            room,
-            self._world.bot,
-            said.get("content") or "",
-            webhook_id=webhook["id"],
-            application_id=webhook["application_id"],
-            embeds=said.get("embeds") or [],
-        )
-        message["author"] = {
-            "id": webhook["id"],
-            "username": name,
-            "discriminator": "0000",
-            "avatar": None,
-            "bot": True,
-        }
+        message = self.webhooks.say(hook, room, said)
+        if isinstance(message, ApiRefusal):
+            return respond(message)
         await self._gateway.dispatch("MESSAGE_CREATE", self._world.event(room, message))
         self._noted("posted", {"room": room.id, "message": message, "asked": said})
-        return answer(message)
+        return answer(message) if request.query.get("wait", "").lower() in ("true", "1") else respond(None)
 
-    def _webhook_message(self, request: web.Request) -> tuple[Room, Payload] | None:
-        webhook = self.webhooks.get(request.match_info["app"])
-        wanted = int(request.query.get("thread_id") or webhook["channel_id"]) if webhook is not None else 0
-        room = self._world.find(wanted)
-        message = room.messages.get(int(request.match_info["message"])) if room is not None else None
-        if webhook is None or room is None or message is None or message.get("webhook_id") != webhook["id"]:
-            return None
-        return room, message
+    def _webhook_message(self, request: web.Request) -> ApiRefusal | tuple[Room, Payload]:
+        hook = self._hook(request)
+        if isinstance(hook, ApiRefusal):
+            return hook
+        return self.webhooks.find_message(hook, request.query.get("thread_id"), request.match_info["message"])
 
     async def _edit_of_webhook(self, request: web.Request) -> web.Response:
         found = self._webhook_message(request)
-        if found is None:
-            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        if isinstance(found, ApiRefusal):
+            return respond(found)
         room, message = found
-        message["content"] = (await _body(request)).get("content", message["content"])
-        message["edited_timestamp"] = message["timestamp"]
+        refused = self.webhooks.edit(message, await _body(request))
+        if refused is not None:
+            return respond(refused)
         await self._gateway.dispatch("MESSAGE_UPDATE", self._world.event(room, message))
         return answer(message)
 
     async def _delete_of_webhook(self, request: web.Request) -> web.Response:
         found = self._webhook_message(request)
-        if found is None:
-            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        if isinstance(found, ApiRefusal):
+            return respond(found)
         room, message = found
         room.messages.pop(int(message["id"]))
         await self._gateway.dispatch("MESSAGE_DELETE", self._world.deletion(room, message))
-        return web.Response(status=204)
+        return respond(None)
 
     # Commands and interactions
 
     async def _list_commands(self, request: web.Request) -> web.Response:
-        return answer(self.commands)
+        return answer(self.interactions.commands)
 
     async def _put_commands(self, request: web.Request) -> web.Response:
-        app = request.match_info["app"]
-        self.commands = [
-            command | {"id": str(self._world.new_id()), "application_id": app, "version": "1"}
-            for command in await request.json()
-        ]
-        self._noted("commands", {"names": [command["name"] for command in self.commands]})
-        return answer(self.commands)
+        return respond(self.interactions.register(request.match_info["app"], await request.json()))
 
     async def _callback(self, request: web.Request) -> web.Response:
         said = await _body(request)
-        data = said.get("data") or {}
-        token = request.match_info["token"]
-        self._noted("answered", {"token": token, "type": said["type"], "data": data, "files": said.get("files", {})})
+        refused = self.interactions.answer_first(request.match_info["token"], said)
+        if refused is not None:
+            return respond(refused)
         about: Payload = {"id": request.match_info["id"], "type": 2}
-        resource: Payload = {"type": said["type"]}
-        return answer({"interaction": about, "resource": resource})
+        return answer({"interaction": about, "resource": {"type": said["type"]}})
 
-    async def _followup(self, request: web.Request) -> web.Response:
-        said = await _body(request)
-        self._noted(
-            "answered", {"token": request.match_info["token"], "type": 4, "data": said, "files": said.get("files", {})}
-        )
-        room = Room(0, "interaction")
-        return answer(self._world.message(room, self._world.bot, said.get("content") or "", flags=said.get("flags", 0)))
+    async def _first_answer(self, request: web.Request) -> web.Response:
+        return respond(self.interactions.show_first(request.match_info["token"]))
+
+    async def _edit_answer(self, request: web.Request) -> web.Response:
+        return respond(self.interactions.follow_up(request.match_info["token"], await _body(request)))
 
 
 async def _body(request: web.Request) -> Payload:

@@ -5,45 +5,63 @@ The familiar goes through the real Discord library, as it would with a token; on
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping
 
 from familiar_connect.api import PlatformHost
+from familiar_connect.api.calls import VoiceSession
+from familiar_connect.api.support import LruCache, cancel_and_wait
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
-from familiar_connect.extensions.discord.demo.api import EPHEMERAL
+from familiar_connect.extensions.discord.demo.command_rules import CHANNEL, CHAT_INPUT, PERSON
+from familiar_connect.extensions.discord.demo.deeds import FORMS as DEED_FORMS
+from familiar_connect.extensions.discord.demo.deeds import Deeds, describe_parts
 from familiar_connect.extensions.discord.demo.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
-from familiar_connect.extensions.discord.demo.server import DiscordServer, Note
+from familiar_connect.extensions.discord.demo.interactions import (
+    ANSWER_WITHIN_S,
+    EPHEMERAL,
+    THINKING,
+    THINKING_BELOW,
+    UPDATE,
+)
+from familiar_connect.extensions.discord.demo.rate_limits import DISCORD_PER_ROUTE, DISCORD_WINDOW_S, RateLimits
+from familiar_connect.extensions.discord.demo.server import VOICE_WISH, DiscordServer, Note
+from familiar_connect.extensions.discord.demo.typed_command import is_shown, read_typed_fields
+from familiar_connect.extensions.discord.demo.voice.demo_call import CALL_COMMAND, DEEDS, JOIN, DemoCall
+from familiar_connect.extensions.discord.demo.voice.demo_call import FORMS as CALL_FORMS
 from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
 
 _IN_ROOM = re.compile(r"#([a-z][\w-]*)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
 START_ROOM = "general"
-_REPLY, _REACT, _PICTURE = ">", "+", "!picture"
+_REPLY, _REACT, _PICTURE, _FILE = ">", "+", "!picture", "!file"
 _LONGEST_EMOJI = 16
 
 FORMS = {
     "hello {name}": "you say it in #general, and it answers, as it is named; the bot is yours",
     "ada: hello @{name}": "Ada says it; any name will do. @{name} mentions it",
     "ada: > really?": "she replies to what it said last; `ada: +👍` reacts to it",
-    "ada: !picture look": "she sends a picture",
+    "ada: !picture look": "she sends a picture; `ada: !file tea.txt one spoon` sends a text file",
     "#garden hello": "in another channel: #general, #garden, #council (hidden), or the thread #birthday",
     "#dm hello": "a direct message; `#garden` alone goes there",
-    "/persona": "a slash command; `ada: /privacy full` is hers",
+    "/persona": "a slash command; `ada: /privacy full` is hers; `/remind when: in an hour text: tea` fills in fields",
 }
 """What can be typed, and what that does."""
 GUILD_READY_TIMEOUT_S = 0.2
+MAX_TEXTS = 2_000
+NO_ANSWER_YET = frozenset({THINKING, THINKING_BELOW})
 
 
 class DiscordDemo:
     """What is typed becomes something that somebody does, and what the familiar does becomes a line."""
 
-    forms = FORMS
-
     def __init__(self, host: PlatformHost, say: Callable[[str], None]) -> None:
         self._host = host
         self._name = host.name
         self._say = say
-        self._server = DiscordServer()
+        self._server = DiscordServer(
+            limits=RateLimits(per_route=DISCORD_PER_ROUTE, window_s=DISCORD_WINDOW_S), answer_within_s=ANSWER_WITHIN_S
+        )
         self._demo = DemoWorld(self._server.world, host.name)
         self._server.attachments[PICTURE] = picture_bytes()
         self._asked: dict[str, FakePerson] = {}
@@ -52,7 +70,29 @@ class DiscordDemo:
         self._newest: dict[int, str] = {}
         """Of each room in which somebody spoke, the last message of a person."""
         self._typing_in: set[int] = set()
+        self._platform: DiscordPlatform | None = None
+        self._shown_texts: LruCache[str, str] = LruCache(MAX_TEXTS)
+        """What the familiar's messages read, by id: an edit that changes no word is not shown."""
+        self._is_to_start_again = asyncio.Event()
+        self._deeds = Deeds(
+            self._server,
+            self._demo,
+            self._name,
+            say,
+            asked=self._asked.__setitem__,
+            posted=self._note_posted,
+            said_last=self._said_last,
+            restart=self._is_to_start_again.set,
+        )
+        self._call = DemoCall(
+            host, self._server, self._demo.guild, self._demo.lounge, say, find_session=self._find_session
+        )
         self._server.follow(self._show)
+
+    @property
+    def forms(self) -> Mapping[str, str]:
+        missing = self._call.why_missing
+        return FORMS | DEED_FORMS | (CALL_FORMS if missing is None else {JOIN: missing})
 
     @property
     def channels(self) -> Mapping[str, int | None]:
@@ -67,21 +107,46 @@ class DiscordDemo:
         return {str(room_id): message_id for room_id, message_id in self._newest.items()}
 
     async def run(self) -> None:
-        async with self._server as server:
-            await DiscordPlatform(
+        async with self._server as server, self._call as call:
+            self._platform = DiscordPlatform(
                 self._host,
                 token=server.token,
                 api_url=server.api_url,
                 guild_ready_timeout_s=GUILD_READY_TIMEOUT_S,
-            ).run()
+                make_voice=call.make_voice,
+                why_no_voice=call.why_missing,
+                call_watcher=call.watcher,
+            )
+            while await self._runs_until_started_again(self._platform):
+                self._is_to_start_again.clear()
+
+    async def _runs_until_started_again(self, platform: DiscordPlatform) -> bool:
+        """Be there; True: until somebody wants it to leave and come again."""
+        running = asyncio.create_task(platform.run(), name="discord")
+        waiting = asyncio.create_task(self._is_to_start_again.wait(), name="discord-restart")
+        try:
+            await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+            return waiting.done()
+        finally:
+            await cancel_and_wait(waiting)
+            await cancel_and_wait(running)
+
+    def _find_session(self) -> VoiceSession | None:
+        return self._platform.find_voice_session(SERVER_ID) if self._platform is not None else None
 
     async def wait_until_ready(self) -> None:
         await self._server.until_ready()
 
     async def wait_until_answered(self) -> None:
         await self._server.until(
-            lambda: set(self._asked) <= {each["token"] for each in self._server.facts_of("answered")}
+            lambda: (
+                set(self._asked)
+                <= {each["token"] for each in self._server.facts_of("answered") if each["type"] not in NO_ANSWER_YET}
+            )
         )
+        await self._call.wait_until_quiet()
 
     # What people do
 
@@ -120,6 +185,10 @@ class DiscordDemo:
     async def _act(self, room: Room, person: FakePerson, words: str) -> None:
         if words.startswith("/"):
             await self._use(room, person, words)
+        elif self._deeds.knows(words):
+            await self._deeds.act(room, person, self._with_mention(words))
+        elif words.partition(" ")[0].lower() in DEEDS:
+            await self._call.act(person, words)
         elif words.startswith(_REACT) and len(words) <= _LONGEST_EMOJI and not words.isascii():
             await self._react(room, person, words.removeprefix(_REACT).strip())
         elif words.startswith(_REPLY):
@@ -127,11 +196,17 @@ class DiscordDemo:
         elif words.lower().startswith(_PICTURE):
             picture = self._demo.picture(f"{self._server.api_url}/attachments")
             await self._post(room, person, words[len(_PICTURE) :].strip(), attachments=[picture])
+        elif words.lower().startswith(f"{_FILE} "):
+            name, _, text = words[len(_FILE) :].strip().partition(" ")
+            sent = self._server.attachment(name, text.encode(), "text/plain; charset=utf-8")
+            await self._post(room, person, "", attachments=[sent])
         else:
             await self._post(room, person, words)
 
     async def _post(self, room: Room, person: FakePerson, words: str, **more: object) -> None:
-        message = await self._server.post(room, person, self._with_mention(words), **more)
+        self._note_posted(room, await self._server.post(room, person, self._with_mention(words), **more))
+
+    def _note_posted(self, room: Room, message: Payload) -> None:
         self._newest[room.id] = message["id"]
 
     def _with_mention(self, words: str) -> str:
@@ -140,7 +215,8 @@ class DiscordDemo:
 
     def _said_last(self, room: Room) -> Payload | None:
         """What the familiar said last in *room*; None, and a word about it, where that is nothing."""
-        ours = [message for message in room.messages.values() if message["author"]["bot"]]
+        us = str(self._server.world.bot.id)
+        ours = [each for each in room.messages.values() if us in (each["author"]["id"], each.get("application_id"))]
         if not ours:
             self._say(f"{self._name} has said nothing yet that could be replied to.")
         return ours[-1] if ours else None
@@ -149,8 +225,7 @@ class DiscordDemo:
         """*person* replies to the last thing the familiar said."""
         last = self._said_last(room)
         if last is not None:
-            message = await self._server.reply(room, person, self._with_mention(words), to=last)
-            self._newest[room.id] = message["id"]
+            self._note_posted(room, await self._server.reply(room, person, self._with_mention(words), to=last))
 
     async def _react(self, room: Room, person: FakePerson, emoji: str) -> None:
         last = self._said_last(room)
@@ -169,20 +244,37 @@ class DiscordDemo:
 
     async def _use(self, room: Room, person: FakePerson, words: str) -> None:
         name, _, rest = words[1:].partition(" ")
-        wanted = next((each for each in self._server.api.commands if each["name"] == name), None)
+        wanted = next((each for each in self._server.api.interactions.commands if each["name"] == name), None)
         if wanted is None:
-            known = ", ".join(f"/{each['name']}" for each in self._server.api.commands)
+            typed = [each["name"] for each in self._server.api.interactions.commands if each["type"] == CHAT_INPUT]
+            known = ", ".join(f"/{each}" for each in typed)
             self._say(f"There is no /{name} here. There are {known}.")
             return
-        options: dict[str, str] = {}
-        offered = [option["name"] for option in wanted.get("options") or ()]
-        for position, option in enumerate(offered):
-            last = position == len(offered) - 1
-            value, _, rest = (rest, "", "") if last else rest.partition(" ")
-            if value.strip():
-                options[option] = value.strip()
-        token = await self._server.command(room, person, name, options)
+        guild = self._server.world.guilds.get(room.guild_id or 0)
+        if not is_shown(wanted, guild.permissions(room, person) if guild is not None else None):
+            self._say(f"(Discord does not show /{name} to {person.display_name}.)")
+            return
+        try:
+            fields = read_typed_fields(wanted, rest, self._find_id)
+            token = await self._server.command(room, person, name, fields, may_manage=False)
+        except ValueError as error:
+            self._say(f"(Discord would not take that: {error}.)")
+            return
         self._asked[token] = person
+        if name == CALL_COMMAND:
+            self._call.expect_familiar(person)
+
+    def _find_id(self, kind: int, typed: str) -> str | None:
+        """What is chosen in a list on Discord, by the name that is typed here."""
+        wanted = typed.removeprefix("@").removeprefix("#").casefold()
+        if kind == PERSON:
+            people = self._server.world.people.values()
+            return next((str(each.id) for each in people if each.username.casefold() == wanted), None)
+        if kind == CHANNEL:
+            room = self._demo.rooms.get(wanted)
+            return str(room.id) if room is not None else None
+        roles = self._demo.guild.roles.values()
+        return next((str(each.id) for each in roles if each.name.casefold() == wanted), None)
 
     # What the familiar does
 
@@ -194,26 +286,37 @@ class DiscordDemo:
         elif note.what in ("posted", "edited", "deleted"):
             self._typing_in.discard(note.facts["room"])
             self._show_message(note.what, note.facts["room"], note.facts["message"])
-        elif note.what == "answered" and "content" in note.facts["data"]:
-            person = self._asked.get(note.facts["token"], self._you)
-            hidden = note.facts["data"].get("flags", 0) & EPHEMERAL
-            files = "".join(f" [{name}]" for name in note.facts["files"])
+        elif note.what == "answered":
+            self._show_answer(note.facts)
+        elif note.what == VOICE_WISH:
+            self._call.show_move(note.facts["d"]["channel_id"])
+
+    def _show_answer(self, answer: Payload) -> None:
+        person, data = self._asked.get(answer["token"], self._you), answer["data"]
+        if "content" in data:
+            hidden = data.get("flags", 0) & EPHEMERAL or answer["type"] == UPDATE
+            files = "".join(f" [{name}]" for name in answer["files"])
             asker = "only you see" if person is self._you else f"only {person.display_name} sees"
-            seen_by = asker if hidden else "everyone sees"
-            self._say(f"({seen_by}) {note.facts['data']['content']}{files}")
-        elif note.what == "answered" and "components" in note.facts["data"]:
-            self._say("(Discord would open a form here.)")
+            self._say(f"({asker if hidden else 'everyone sees'}) {self._readable(data['content'])}{files}")
+        self._deeds.note_shown(person, answer)
 
     def _show_message(self, what: str, room_id: int, message: Payload) -> None:
         notice = " ".join(embed.get("description", "") for embed in message["embeds"])
         text = self._readable(message["content"] or f"({notice})")
         where = self._where(room_id)
+        before = self._shown_texts.get(message["id"])
+        self._shown_texts.put(message["id"], text)
+        if what == "edited" and before == text:
+            return
         if what == "edited":
             self._say(f"{where}({self._name} changed that to: {text})")
         elif what == "deleted":
             self._say(f"{where}({self._name} took that back: {text})")
         else:
-            self._say(f"{where}{self._name}{self._answered(room_id, message)}: {text}")
+            speaker = message["author"]["username"] if message.get("webhook_id") else self._name
+            self._say(f"{where}{speaker}{self._answered(room_id, message)}: {text}")
+            if message.get("components"):
+                self._say(describe_parts(message["components"]))
 
     def _where(self, room_id: int) -> str:
         """The room before a line, unless it is the one you are in."""
@@ -226,7 +329,10 @@ class DiscordDemo:
         reference = message.get("message_reference") or {}
         room = self._server.world.find(room_id)
         answered = room.messages.get(int(reference.get("message_id") or 0)) if room is not None else None
-        return f" (to {answered['author']['global_name']})" if answered is not None else ""
+        if answered is None:
+            return ""
+        author = answered["author"]
+        return f" (to {author.get('global_name') or author['username']})"
 
     def _readable(self, text: str) -> str:
         people = self._server.world.people

@@ -9,10 +9,17 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from familiar_connect.extensions.discord.demo.rights import FakeRole
+from familiar_connect.extensions.discord.demo.rights import (
+    MANAGE_CHANNELS,
+    MANAGE_GUILD,
+    MANAGE_MESSAGES,
+    ORDINARY,
+    FakeRole,
+)
 from familiar_connect.extensions.discord.demo.world import (
     DM,
     PUBLIC_THREAD,
+    VOICE,
     FakePerson,
     Guild,
     Payload,
@@ -20,7 +27,9 @@ from familiar_connect.extensions.discord.demo.world import (
     World,
 )
 
-SERVER_ID, CHANNEL_ID, GARDEN_ID, COUNCIL_ID, THREAD_ID = 1001, 1002, 1003, 1004, 1005
+SERVER_ID, CHANNEL_ID, GARDEN_ID, COUNCIL_ID, THREAD_ID, LOUNGE_ID = 1001, 1002, 1003, 1004, 1005, 1006
+WARREN_ID, HALL_ID = 1101, 1102
+"""A second server, which the familiar can be let onto."""
 YOU = "you"
 DIRECT = "dm"
 """How the direct conversation with the familiar is called where a room is named."""
@@ -43,7 +52,7 @@ class Resident:
 
 RESIDENTS = (
     Resident(2001, YOU, "You", (KEEPER,)),
-    Resident(2002, "ada", "Ada", (REGULAR,)),
+    Resident(2002, "ada", "Ada", (KEEPER, REGULAR)),
     Resident(2003, "ben", "Ben", (REGULAR,)),
     Resident(2004, "cy", "Cy", ()),
 )
@@ -61,15 +70,28 @@ class DemoWorld:
         self.you = world.people[RESIDENTS[0].id]
         world.set_owner(self.you)
         self.guild: Guild = world.guild("The Burrow", id=SERVER_ID, description="A place to try things out")
-        self.guild.roles |= {KEEPER: FakeRole(KEEPER, "Keeper"), REGULAR: FakeRole(REGULAR, "Regular")}
+        self.guild.owner_id = self.you.id
+        keeps = ORDINARY | MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES
+        self.guild.roles |= {KEEPER: FakeRole(KEEPER, "Keeper", keeps), REGULAR: FakeRole(REGULAR, "Regular")}
         self.guild.emojis |= {4001: "tea", 4002: "wave"}
         insiders = frozenset({self.you.id, RESIDENTS[1].id, world.bot.id})
+        self.lounge = world.room(self.guild, "lounge", id=LOUNGE_ID, kind=VOICE)
+        """Where people talk aloud; its chat is read as that of any channel."""
         self.rooms = {
             "general": world.room(self.guild, "general", id=CHANNEL_ID, topic="Whatever comes to mind"),
             "garden": world.room(self.guild, "garden", id=GARDEN_ID, topic="What grows and what does not"),
             "council": world.room(self.guild, "council", id=COUNCIL_ID, topic="You and Ada only", readers=insiders),
             "birthday": world.room(self.guild, "birthday", id=THREAD_ID, kind=PUBLIC_THREAD, parent_id=CHANNEL_ID),
+            "lounge": self.lounge,
         }
+
+    def make_warren(self) -> Guild:
+        """The second server, which knows nothing of the familiar yet; the same one however often."""
+        known = self._world.guilds.get(WARREN_ID)
+        if known is None:
+            known = self._world.guild("The Warren", id=WARREN_ID, owner_id=self.you.id)
+            self.rooms["hall"] = self._world.room(known, "hall", id=HALL_ID)
+        return known
 
     @property
     def channel_ids(self) -> tuple[int, ...]:

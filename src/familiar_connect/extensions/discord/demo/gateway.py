@@ -70,6 +70,8 @@ class Gateway:
         """Every resume is refused, and the client must begin anew."""
         self.answers_heartbeats = True
         """Without an answer a client takes its connection for dead."""
+        self.late_guilds: set[int] = set()
+        """Servers that are not told of yet, as those of a shard that comes later."""
         self.heartbeat_ms = 41_250
         self.max_commands = MAX_COMMANDS
 
@@ -134,10 +136,11 @@ class Gateway:
         self._began += 1
         session = Session(f"session-{self._began}", shard, intents=said["intents"], socket=socket)
         session.large_threshold = said.get("large_threshold", session.large_threshold)
-        for known in [key for key, other in self.sessions.items() if other.shard == shard]:
-            del self.sessions[known]  # a new beginning ends what was
+        for stale in [key for key, other in self.sessions.items() if other.shard == shard]:
+            del self.sessions[stale]  # a new beginning ends what was
         self.sessions[session.id] = session
-        guilds = [guild for guild in self._world.guilds.values() if (guild.id >> 22) % shard[1] == shard[0]]
+        known = [guild for guild in self._world.guilds.values() if guild.id not in self.late_guilds]
+        guilds = [guild for guild in known if (guild.id >> 22) % shard[1] == shard[0]]
         await self._dispatch(
             session,
             "READY",

@@ -39,7 +39,7 @@ def members_at_start(guild: Guild, bot: FakePerson, intents: int, large_threshol
 
 def members_chunks(guild: Guild, asked: Payload, *, may_list: bool) -> Iterator[Payload]:
     """The answer to a request for members: by ids, by the beginning of a name, or everybody."""
-    people, not_found = _wanted(guild, asked, may_list=may_list)
+    people, not_found = _find_wanted(guild, asked, may_list=may_list)
     parts = [people[at : at + CHUNK] for at in range(0, len(people), CHUNK)] or [[]]
     for index, part in enumerate(parts):
         chunk: Payload = {
@@ -54,7 +54,7 @@ def members_chunks(guild: Guild, asked: Payload, *, may_list: bool) -> Iterator[
         yield chunk | ({"nonce": asked["nonce"]} if asked.get("nonce") else {})
 
 
-def _wanted(guild: Guild, asked: Payload, *, may_list: bool) -> tuple[list[FakePerson], list[str]]:
+def _find_wanted(guild: Guild, asked: Payload, *, may_list: bool) -> tuple[list[FakePerson], list[str]]:
     if (given := asked.get("user_ids")) is not None:
         ids = [int(each) for each in (given if isinstance(given, list) else [given])][:MAX_BY_ID]
         here = [guild.people[each] for each in ids if each in guild.people]

@@ -38,12 +38,18 @@ async def replace_by_twin(
     """PluralKit takes a message away and says it as *name*: the twin."""
     if order == "delete first":
         await server.delete(room, original)
+    twin = await say_by_webhook(server, room, original, name)
+    if order == "twin first":
+        await server.delete(room, original)
+    return twin
+
+
+async def say_by_webhook(server: DiscordServer, room: Room, original: Payload, name: str) -> Payload:
+    """The words of *original* are said once more, by an application as *name*."""
     twin = server.world.message(
         room, server.world.bot, original["content"], webhook_id=WEBHOOK, application_id=APPLICATION
     )
     twin["author"] = {"id": WEBHOOK, "username": name, "discriminator": "0000", "avatar": None, "bot": True}
     twin["mentions"] = original["mentions"]
     await server.gateway.dispatch("MESSAGE_CREATE", server.world.event(room, twin))
-    if order == "twin first":
-        await server.delete(room, original)
     return twin

@@ -5,8 +5,7 @@ Everything the client does is noted, in order; `until` waits for what is still t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -14,15 +13,27 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from familiar_connect.api.stand_in import ChangeSignal
 from familiar_connect.extensions.discord.demo.api import Api
+from familiar_connect.extensions.discord.demo.command_rules import BUTTON, MESSAGE, option_values
 from familiar_connect.extensions.discord.demo.faults import Faults
-from familiar_connect.extensions.discord.demo.gateway import Gateway
-from familiar_connect.extensions.discord.demo.rights import MANAGE_CHANNELS, ORDINARY, FakeRole, Overwrite
+from familiar_connect.extensions.discord.demo.gateway import VOICE_STATE, Gateway
+from familiar_connect.extensions.discord.demo.interactions import (
+    AUTOCOMPLETE,
+    COMMAND,
+    COMPONENT,
+    MODAL_SUBMIT,
+    ROOMY_S,
+)
+from familiar_connect.extensions.discord.demo.rate_limits import RateLimits
+from familiar_connect.extensions.discord.demo.rights import MANAGE_CHANNELS, FakeRole, Overwrite
 from familiar_connect.extensions.discord.demo.world import CATEGORY, REPLY, FakePerson, Guild, Payload, Room, World
 
 TOKEN = "MTIz.demo.token"
 MAX_NOTES = 100_000
-COMMAND, AUTOCOMPLETE, MODAL_SUBMIT = 2, 4, 5
+IN_SERVERS, IN_DIRECT = 0, 1
+"""Where a command may be used."""
+VOICE_WISH = f"gateway:{VOICE_STATE}"
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,18 @@ class Note:
 class DiscordServer:
     """Use as an async context manager; `api_url` is where a client finds it."""
 
-    def __init__(self, *, token: str = TOKEN, port: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        token: str = TOKEN,
+        port: int = 0,
+        limits: RateLimits | None = None,
+        answer_within_s: float = ROOMY_S,
+    ) -> None:
+        """*limits* are how often each route may be asked; None: as often as any test does.
+
+        *answer_within_s* is how long an interaction waits for its first answer.
+        """
         self.token = token
         self._port = port
         self.world = World()
@@ -44,19 +66,32 @@ class DiscordServer:
         self.notes: list[Note] = []
         self.attachments: dict[str, bytes] = {}
         """Files behind the addresses of attachments, by name."""
+        self.moved: dict[str, str] = {}
+        """Where the address of an attachment leads on to, by name."""
         self._media_types: dict[str, str] = {}
         self._on_note: Callable[[Note], None] | None = None
-        self._news = asyncio.Condition()
+        self._on_voice_wish: Callable[[Payload], None] | None = None
+        self._changes = ChangeSignal()
         self.gateway = Gateway(self.world, token=token, url=lambda: self.gateway_url, noted=self._note)
         self.api = Api(
-            self.world, self.gateway, self.faults, token=token, url=lambda: self.gateway_url, noted=self._note
+            self.world,
+            self.gateway,
+            self.faults,
+            token=token,
+            url=lambda: self.gateway_url,
+            noted=self._note,
+            limits=limits or RateLimits(),
+            answer_within_s=answer_within_s,
         )
         self._runner: web.AppRunner | None = None
-        self._telling: set[asyncio.Task[None]] = set()
 
     def follow(self, on_note: Callable[[Note], None] | None) -> None:
         """Tell *on_note* of everything the client does from now on, as it happens; None: nobody."""
         self._on_note = on_note
+
+    def follow_voice(self, on_wish: Callable[[Payload], None] | None) -> None:
+        """Tell *on_wish* when the client wants to come to a voice channel or to leave it; None: nobody."""
+        self._on_voice_wish = on_wish
 
     @property
     def api_url(self) -> str:
@@ -83,14 +118,16 @@ class DiscordServer:
         await self.gateway.drop(1000)
         if self._runner is not None:
             await self._runner.cleanup()
-        if self._telling:
-            await asyncio.wait(self._telling)
 
     async def _attachment(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
+        if (onward := self.moved.get(name)) is not None:
+            raise web.HTTPFound(onward)
         data, media_type = self.attachments.get(name), self._media_types.get(name, "image/png")
         self._note("fetched", {"name": name, "found": data is not None})
-        return web.Response(status=404) if data is None else web.Response(body=data, content_type=media_type)
+        return (
+            web.Response(status=404) if data is None else web.Response(body=data, headers={"Content-Type": media_type})
+        )
 
     # What happened
 
@@ -98,20 +135,15 @@ class DiscordServer:
         self.notes.append(Note(what, facts))
         if self._on_note is not None:
             self._on_note(self.notes[-1])
+        if what == VOICE_WISH and self._on_voice_wish is not None:
+            self._on_voice_wish(facts["d"])
         if len(self.notes) > MAX_NOTES:
             del self.notes[: MAX_NOTES // 2]
-        telling = asyncio.get_running_loop().create_task(self._tell_news(), name="news")
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
-
-    async def _tell_news(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+        self._changes.notify()
 
     async def until(self, condition: Callable[[], object], *, within_s: float | None = 200.0) -> None:
         """Wait until *condition* holds; looked at whenever the client has done something."""
-        async with asyncio.timeout(within_s), self._news:
-            await self._news.wait_for(condition)
+        await self._changes.wait_until(condition, within_s=within_s)
 
     def facts_of(self, what: str) -> list[Payload]:
         return [note.facts for note in self.notes if note.what == what]
@@ -134,7 +166,7 @@ class DiscordServer:
 
     async def until_ready(self) -> None:
         """Wait until a client is there and has made its commands known."""
-        await self.until(lambda: self.gateway.sessions and self.api.commands, within_s=None)
+        await self.until(lambda: self.gateway.sessions and self.api.interactions.commands, within_s=None)
 
     # People doing things
 
@@ -160,7 +192,7 @@ class DiscordServer:
         )
 
     async def edit(self, room: Room, message: Payload, text: str) -> None:
-        message["content"] = text
+        message["content"], message["mentions"] = text, self.world.list_mentions(text)
         message["edited_timestamp"] = message["timestamp"]
         await self.gateway.dispatch("MESSAGE_UPDATE", self.world.event(room, message))
 
@@ -189,21 +221,79 @@ class DiscordServer:
         room: Room,
         person: FakePerson,
         name: str,
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
         *,
         may_manage: bool = True,
     ) -> str:
         """*person* uses a slash command; the token its answers are found by."""
         data: Payload = {"id": "9", "name": name, "type": 1}
-        if options:
-            data["options"] = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
+        known = next((each for each in self.api.interactions.commands if each["name"] == name), None)
+        if known is not None:
+            if (IN_SERVERS if room.guild_id is not None else IN_DIRECT) not in known["contexts"]:
+                raise ValueError(f"there is no /{name} here")
+            data["options"] = option_values(known, options or {})
+            data["resolved"] = self._resolve(room, [each["value"] for each in data["options"]])
         return await self._interact(room, person, COMMAND, data, may_manage=may_manage)
 
-    async def autocomplete(self, room: Room, person: FakePerson, name: str, option: str, begun: str) -> str:
+    def list_message_menu(self) -> list[Payload]:
+        """What a right-click on a message offers."""
+        return [each for each in self.api.interactions.commands if each["type"] == MESSAGE]
+
+    async def use_on_message(
+        self, room: Room, person: FakePerson, title: str, message: Payload, *, may_manage: bool = True
+    ) -> str:
+        """*person* chooses something in the menu of a message."""
+        if not any(each["name"] == title for each in self.list_message_menu()):
+            raise ValueError(f"there is no {title!r} on messages")
+        data: Payload = {"id": "9", "name": title, "type": MESSAGE, "target_id": message["id"]}
+        data["resolved"] = {"messages": {message["id"]: message}}
+        return await self._interact(room, person, COMMAND, data, may_manage=may_manage)
+
+    async def pick(
+        self, room: Room, person: FakePerson, shown: Payload, custom_id: str, chosen: Sequence[int] = (), **how: bool
+    ) -> str:
+        """*person* uses what stands below an answer that they were *shown*: a button, or a list and what they chose."""
+        parts = [part for row in shown["data"]["components"] for part in row["components"]]
+        part = next(each for each in parts if each["custom_id"] == custom_id)
+        data: Payload = {"custom_id": custom_id, "component_type": part["type"]}
+        if part["type"] != BUTTON:
+            if not part.get("min_values", 1) <= len(chosen) <= part.get("max_values", 1):
+                raise ValueError("so many cannot be chosen")
+            values = [str(each) for each in chosen]
+            data |= {"values": values, "resolved": self._resolve(room, values)}
+        said = shown["data"]
+        if "id" in said:  # it stands in the channel
+            message = said
+        else:
+            message = self.world.message(Room(room.id, "interaction"), self.world.bot, said.get("content") or "")
+            message["flags"] = said.get("flags", 0)
+        return await self._interact(
+            room, person, COMPONENT, data, may_manage=how.get("may_manage", True), message=message
+        )
+
+    def _resolve(self, room: Room, values: Sequence[object]) -> Payload:
+        """What Discord says of those who were chosen, by their ids."""
+        guild = self.world.guilds.get(room.guild_id or 0)
+        ids = [int(str(each)) for each in values if str(each).isdigit()]
+        people = [self.world.people[each] for each in ids if each in self.world.people]
+        found: Payload = {"users": {str(each.id): each.payload() for each in people}}
+        if guild is not None:
+            rooms = [guild.rooms[each] for each in ids if each in guild.rooms]
+            found["roles"] = {str(each): guild.role_payload(each) for each in ids if each in guild.roles}
+            found["channels"] = {str(each.id): each.payload() for each in rooms}
+        return found
+
+    async def autocomplete(
+        self, room: Room, person: FakePerson, name: str, option: str, begun: str, *, may_manage: bool = True
+    ) -> str:
         """*person* has begun to type an option's value."""
-        options = [{"name": option, "type": 3, "value": begun, "focused": True}]
+        command = next(each for each in self.api.interactions.commands if each["name"] == name)
+        wanted = next(each for each in command["options"] if each["name"] == option)
+        if not wanted.get("autocomplete"):
+            raise ValueError(f"nothing is suggested for {option}")
+        options = [{"name": option, "type": wanted["type"], "value": begun, "focused": True}]
         data: Payload = {"id": "9", "name": name, "type": 1, "options": options}
-        return await self._interact(room, person, AUTOCOMPLETE, data, may_manage=True)
+        return await self._interact(room, person, AUTOCOMPLETE, data, may_manage=may_manage, option_type=wanted["type"])
 
     async def submit_form(
         self, room: Room, person: FakePerson, form: Payload, value: str, *, may_manage: bool = True
@@ -214,9 +304,20 @@ class DiscordServer:
         data: Payload = {"custom_id": form["custom_id"], "components": [filled]}
         return await self._interact(room, person, MODAL_SUBMIT, data, may_manage=may_manage)
 
-    async def _interact(self, room: Room, person: FakePerson, kind: int, data: Payload, *, may_manage: bool) -> str:
+    async def _interact(
+        self,
+        room: Room,
+        person: FakePerson,
+        kind: int,
+        data: Payload,
+        *,
+        may_manage: bool,
+        message: Payload | None = None,
+        option_type: int = 3,
+    ) -> str:
         interaction_id = self.world.new_id()
         token = f"token-{interaction_id}"
+        self.api.interactions.begin(token, kind, room, option_type=option_type, was_below=message is not None)
         event: Payload = {
             "id": str(interaction_id),
             "application_id": str(self.world.bot.id),
@@ -227,14 +328,17 @@ class DiscordServer:
             "channel": room.payload(),
             "data": data,
             "locale": "en-US",
-            "app_permissions": str(ORDINARY & ~room.denied),
+            "app_permissions": str(self.world.rights_of_bot(room)),
             "entitlements": [],
             "attachment_size_limit": 10_000_000,
         }
+        if message is not None:
+            event["message"] = message
         if room.guild_id is None:
             event["user"] = person.payload()
         else:
-            rights = ORDINARY | (MANAGE_CHANNELS if may_manage else 0)
+            rights = self.world.guilds[room.guild_id].permissions(room, person)
+            rights |= MANAGE_CHANNELS if may_manage else 0
             event |= {"guild_id": str(room.guild_id), "member": person.member() | {"permissions": str(rights)}}
         await self.gateway.dispatch("INTERACTION_CREATE", event)
         return token
@@ -246,6 +350,11 @@ class DiscordServer:
         else:
             guild.in_voice[person.id] = room.id
         await self.gateway.dispatch("VOICE_STATE_UPDATE", guild.voice_state(person))
+
+    async def join_guild(self, guild: Guild) -> None:
+        """The familiar is let onto *guild*, which it did not know."""
+        guild.joined[self.world.bot.id] = datetime.now(UTC).isoformat()
+        await self.gateway.dispatch("GUILD_CREATE", guild.payload())
 
     async def remove_guild(self, guild: Guild) -> None:
         """The familiar is thrown out of *guild*."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from familiar_connect.api.stand_in import TourStep
+from familiar_connect.api.support import how_to_install
+from familiar_connect.extensions.discord.voice.parts import missing_extra
 
 BEFORE = (
     TourStep(
@@ -14,6 +16,20 @@ BEFORE = (
     TourStep("You write to it alone: that stays between you.", ("#dm Between us: Ben gets a red kite.",)),
     TourStep("A slash command; only Ada sees its answer.", ("ada: /privacy",)),
 )
+IN_VOICE = (
+    TourStep(
+        "Ada calls the familiar to a voice channel and talks with it: all of it is sound, spoken and heard.",
+        ("ada: !join", "ada: /subscribe-my-voice", "ada: !say {name}, what sounds do you like best?"),
+    ),
+    TourStep(
+        "Ben talks over it. It stops or talks on, as its settings and chance have it; a short answer is over before.",
+        (
+            "ben: !over Wait, wait, I have to tell you about the storm that we had here last night.",
+            "ada: !say {name}, tell us a long story about the sea.",
+            "ada: /unsubscribe-voice",
+        ),
+    ),
+)
 AFTER = (
     TourStep(
         "In another channel, Ada asks what she said before the restart.",
@@ -24,3 +40,11 @@ AFTER = (
         ("#garden ben: @{name}, what do I get for my birthday?",),
     ),
 )
+
+
+def list_steps() -> tuple[tuple[TourStep, ...], ...]:
+    """The steps before and after the restart; where voice is not installed, that is said and left out."""
+    extra = missing_extra(())
+    if extra is None:
+        return (*BEFORE, *IN_VOICE), AFTER
+    return (*BEFORE, TourStep(f"The voice channel is left out: {how_to_install(extra)}.", ())), AFTER

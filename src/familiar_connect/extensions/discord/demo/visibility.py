@@ -9,11 +9,12 @@ from __future__ import annotations
 from familiar_connect.extensions.discord.demo.world import Payload, Room, World
 
 GUILD_MEMBERS, GUILD_VOICE_STATES, GUILD_PRESENCES, GUILD_MESSAGES = 1 << 1, 1 << 7, 1 << 8, 1 << 9
+GUILD_EVENTS, GUILD_POLLS, DIRECT_POLLS = 1 << 16, 1 << 24, 1 << 25
 GUILD_REACTIONS, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 10, 1 << 12, 1 << 15
 OF_MEMBERS = frozenset({"GUILD_MEMBER_ADD", "GUILD_MEMBER_REMOVE", "GUILD_MEMBER_UPDATE"})
 OF_MESSAGES = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK"})
 OF_THREADS = frozenset({"THREAD_CREATE", "THREAD_UPDATE", "THREAD_MEMBERS_UPDATE"})
-WORDS: Payload = {"content": "", "embeds": [], "attachments": [], "components": []}
+WORDS: Payload = {"content": "", "embeds": [], "attachments": [], "components": [], "poll": None}
 
 
 def as_session_hears(world: World, intents: int, event: str, data: Payload) -> Payload | None:
@@ -25,11 +26,17 @@ def as_session_hears(world: World, intents: int, event: str, data: Payload) -> P
         return data if intents & GUILD_PRESENCES else None
     if event == "VOICE_STATE_UPDATE":
         return data if intents & GUILD_VOICE_STATES else None
+    if event.startswith("GUILD_SCHEDULED_EVENT_"):
+        return data if intents & GUILD_EVENTS else None
     if event == "GUILD_CREATE" and "threads" in data:
         return data | {"threads": [each for each in data["threads"] if _can_see(world, each.get("id"))]}
     if event in OF_THREADS:
         was_removed = str(world.bot.id) in data.get("removed_member_ids", ())
         return data if was_removed or _can_see(world, data.get("id")) else None
+    if event.startswith("MESSAGE_POLL_"):
+        room = _room(world, data.get("channel_id"))
+        wanted = DIRECT_POLLS if room is not None and room.guild_id is None else GUILD_POLLS
+        return data if intents & wanted and _can_see(world, data.get("channel_id")) else None
     if event in OF_MESSAGES or event.startswith("MESSAGE_REACTION_"):
         return _message(world, intents, data, GUILD_REACTIONS if "REACTION" in event else GUILD_MESSAGES)
     return data

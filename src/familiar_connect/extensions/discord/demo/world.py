@@ -10,6 +10,7 @@ from typing import Any
 from familiar_connect.extensions.discord.demo.rights import (
     CONNECT,
     MANAGE_THREADS,
+    MANAGE_WEBHOOKS,
     ORDINARY,
     VIEW_CHANNEL,
     FakeRole,
@@ -40,6 +41,8 @@ class FakePerson:
     """Has not agreed to the server's rules yet; reads what their roles let them read all the same."""
     is_of_age: bool = True
     """May open an age-restricted channel; Discord tells no bot of it."""
+    takes_direct: bool = True
+    """Lets members of their servers write to them."""
 
     def payload(self) -> Payload:
         return {
@@ -166,12 +169,18 @@ class Guild:
     roles: dict[int, FakeRole] = field(default_factory=dict)
     emojis: dict[int, str] = field(default_factory=dict)
     stickers: dict[int, str] = field(default_factory=dict)
+    events: dict[int, Payload] = field(default_factory=dict)
+    """What is planned or going on, by id."""
     in_voice: dict[int, int] = field(default_factory=dict)
     """Who is in which voice channel, by their ids."""
     everyone_may: int = ORDINARY
     """What everybody may do here."""
+    bots_may: int = MANAGE_WEBHOOKS
+    """What the role allows that a bot's invitation makes for it, beyond what everybody may."""
     unlisted: set[int] = field(default_factory=set)
     """Members that are told only to a client that asks for them, as on a large server."""
+    system_room_id: int | None = None
+    """The channel that Discord tells news in."""
     joined: dict[int, str] = field(default_factory=dict)
     """When those came who were not there from the beginning, by id."""
 
@@ -185,12 +194,14 @@ class Guild:
         parent = self.rooms.get(room.parent_id or 0) if room.is_thread else room
         if person.id not in self.people or parent is None:
             return 0
+        own = self.bots_may if person.is_bot else 0
         return permissions_in_channel(
             person.id,
             person.roles,
             guild_id=self.id,
             owner_id=self.owner_id,
-            role_permissions={self.id: self.everyone_may} | {key: role.permissions for key, role in self.roles.items()},
+            role_permissions={self.id: self.everyone_may | own}
+            | {key: role.permissions for key, role in self.roles.items()},
             overwrites=parent.all_overwrites(),
         )
 
@@ -233,6 +244,7 @@ class Guild:
             "name": self.name,
             "description": self.description,
             "owner_id": str(self.owner_id),
+            "system_channel_id": None if self.system_room_id is None else str(self.system_room_id),
             "roles": [self.role_payload(key) for key in (self.id, *self.roles)],
             "emojis": [
                 {"id": str(key), "name": name, "roles": [], "require_colons": True, "managed": False, "animated": False}
@@ -261,6 +273,7 @@ class Guild:
             ],
             "channels": [room.payload() for room in rooms if not room.is_thread],
             "threads": [room.payload() for room in rooms if room.is_thread],
+            "guild_scheduled_events": list(self.events.values()),
             "voice_states": [self.voice_state(self.people[key]) for key in self.in_voice],
         }
 
@@ -343,6 +356,17 @@ class World:
             return False
         return guild.permissions(room, self.bot) & right == right
 
+    def rights_of_bot(self, room: Room) -> int:
+        """All that the familiar may do in *room*, as an interaction there tells it."""
+        guild = self.guilds.get(room.guild_id or 0)
+        return ORDINARY if guild is None else guild.permissions(room, self.bot)
+
+    def why_not_written_to(self, person: FakePerson) -> tuple[int, str] | None:
+        """Why the familiar cannot write to *person* directly, as code and words; None: it can."""
+        if not any(person.id in guild.people for guild in self.guilds.values()):
+            return 50278, "Cannot send messages to this user due to having no mutual guilds"
+        return None if person.takes_direct else (50007, "Cannot send messages to this user")
+
     def find(self, room_id: int) -> Room | None:
         """The room with that id, wherever it is."""
         for guild in self.guilds.values():
@@ -362,7 +386,7 @@ class World:
             "edited_timestamp": None,
             "tts": False,
             "mention_everyone": False,
-            "mentions": [person.payload() for person in self.people.values() if f"<@{person.id}>" in text],
+            "mentions": self.list_mentions(text),
             "mention_roles": [],
             "attachments": [],
             "embeds": [],
@@ -373,6 +397,10 @@ class World:
         message |= more
         room.keep(message)
         return message
+
+    def list_mentions(self, text: str) -> list[Payload]:
+        """Those whom *text* mentions, as a message lists them."""
+        return [person.payload() for person in self.people.values() if f"<@{person.id}>" in text]
 
     def stickers(self, room: Room, wanted: Sequence[str]) -> list[Payload]:
         """The server's stickers of those ids, as a message shows them."""
@@ -445,6 +473,5 @@ _GUILD: Payload = {
     "joined_at": "2025-01-01T00:00:00+00:00",
     "large": False,
     "stage_instances": [],
-    "guild_scheduled_events": [],
     "soundboard_sounds": [],
 }

@@ -26,7 +26,7 @@ Examples:
 
 @click.group()
 def discord() -> None:
-    """Set up a bot of your own on Discord."""
+    """Set up your own bot on Discord."""
 
 
 @discord.command(epilog=EPILOG)

@@ -48,7 +48,10 @@ PERMISSIONS = (
     BotPermission("Attach Files", 15, "attach_files", "to hand out what is too long for a message, such as `/context`"),
 )
 WITH_ALTERS = BotPermission(
-    "Manage Webhooks", 29, "manage_webhooks", "with further personas only: to post under the name and picture of each"
+    "Manage Webhooks",
+    29,
+    "manage_webhooks",
+    "with further personas and for `/impersonate say`: to post under the name and picture of each",
 )
 WITH_VOICE = (
     BotPermission("Connect", 20, "connect", "with voice channels only: to come to the one you are in"),

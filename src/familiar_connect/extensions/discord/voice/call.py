@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.api import Author, PlatformHost, Scene
-from familiar_connect.api.calls import CallVoice, VoiceChannel, VoiceSession
+from familiar_connect.api.calls import CallVoice, SessionWatcher, VoiceChannel, VoiceSession
 from familiar_connect.api.support import BackgroundTasks
 from familiar_connect.extensions.discord.people import author_of
 from familiar_connect.extensions.discord.place import DiscordPlace
@@ -34,6 +34,7 @@ class VoiceCall:
         voice: ListeningVoiceClient,
         channel: Any,
         place: DiscordPlace,
+        watcher: SessionWatcher | None = None,
     ) -> None:
         self.channel = channel
         self.guild_id: int = channel.guild.id
@@ -56,13 +57,21 @@ class VoiceCall:
                 scene=self._look_around,
             ),
             show=self._show,
+            watcher=watcher,
         )
+        self._is_listening = False
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether what is said now is heard, and what is spoken now reaches the others."""
+        return self._is_listening and self.voice.is_ready()
 
     async def start(self) -> None:
         await self.session.start()
         for member in self.channel.members:
             self.update(member, is_here=True)
         self.use(self.voice, self.channel)
+        self._is_listening = True
 
     def use(self, voice: ListeningVoiceClient, channel: Any) -> None:
         """Hear through *voice* from now on; *channel* is the same one, as the library knows it now."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.api import DeliveryError, PlatformHost
-from familiar_connect.api.calls import CallHost, CallVoice
+from familiar_connect.api.calls import CallHost, CallVoice, SessionWatcher, VoiceSession
 from familiar_connect.api.support import BackgroundTasks, KeyedLocks, off_loop
 from familiar_connect.extensions.discord.place import DiscordPlace
 from familiar_connect.extensions.discord.voice.call import VoiceCall
@@ -41,8 +41,12 @@ class VoiceSessions:
         channel_at: Callable[[int], Any],
         place_at: Callable[[Any], DiscordPlace],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        watcher: SessionWatcher | None = None,
     ) -> None:
-        """*make_voice* is called when a channel is joined first; *channel_at* finds a channel by its id, or None."""
+        """*make_voice* is called when a channel is joined first; *channel_at* finds a channel by its id, or None.
+
+        *watcher* is told what is heard and said in every channel.
+        """
         self._host = host
         self._call_host: CallHost = host.calls
         self._make_voice = make_voice
@@ -50,6 +54,7 @@ class VoiceSessions:
         self._channel_at = channel_at
         self._place_at = place_at
         self._sleep = sleep
+        self._watcher = watcher
         self._calls: dict[int, VoiceCall] = {}
         self._dismissed: set[int] = set()
         """Servers on which we were asked to leave."""
@@ -60,6 +65,11 @@ class VoiceSessions:
         """The voice channel we are in on a server; None: we are in none."""
         call = self._calls.get(guild_id)
         return call.channel.id if call is not None else None
+
+    def find_session(self, guild_id: int) -> VoiceSession | None:
+        """The talk in the voice channel we are in on a server, once it can be heard and answered there."""
+        call = self._calls.get(guild_id)
+        return call.session if call is not None and call.is_listening else None
 
     async def join(self, channel: Any) -> None:
         """Come to *channel*; raises where that fails."""
@@ -173,7 +183,7 @@ class VoiceSessions:
         guild_id = channel.guild.id
         out = DiscordAudioOut(lambda: self._voice_on(guild_id))
         place = self._place_at(channel)
-        call = VoiceCall(self._host, self._made, out, voice, channel, place)
+        call = VoiceCall(self._host, self._made, out, voice, channel, place, self._watcher)
         self._calls[guild_id] = call
         await call.start()
         self._background.start(self._watch(call), name=f"watch-{guild_id}")

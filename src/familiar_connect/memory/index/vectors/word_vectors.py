@@ -1,4 +1,7 @@
-"""Vectors of single words: which words of what was said mean nearly the same as those of a question.
+"""The vocabulary of an index: its words under small numbers, how many units hold each, and what each means.
+
+A unit keeps the numbers of its words, from which they can be said again when it is taken out. A word that no unit holds
+any more goes, and its vector with it. Numbers are never given twice.
 
 A question asks for an instrument and somebody spoke of a cello. The vector of a whole turn tells that only where the
 turn says little else; word by word it shows in any turn. Each word is embedded once, when it is first met, and its
@@ -21,9 +24,12 @@ from familiar_connect.memory.index.query import words_to_index
 from familiar_connect.memory.index.ranking import FADES, REACH, Floats, measure_rarity, merge_numbers
 from familiar_connect.memory.index.storage import DerivedFile, Numbers, Vector, Vectors, read_ids
 from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs, to_small_blobs
-from familiar_connect.memory.index.vectors.terms import unpack_numbers
 from familiar_connect.support.text import without_surrogates
 
+TERMS_TABLE = (
+    "CREATE TABLE terms (word TEXT PRIMARY KEY, id INTEGER NOT NULL, units INTEGER NOT NULL, vector BLOB) WITHOUT ROWID"
+)
+_SEVEN_BITS = 0x7F
 MAX_WORDS = 30_000
 """Words with vectors (12 MB at 384 numbers each); those met first."""
 VECTOR_BITS: Bits = 1
@@ -61,7 +67,7 @@ class WordVectors(Vectors):
     def load(self) -> None:
         """Hold what the file holds, and no others."""
         self._of_units, self._holding = {}, Counter()
-        rows = self._file.read("SELECT v.id, u.words FROM vectors v CROSS JOIN units u ON u.id = v.id")
+        rows = self._file.read("SELECT id, words FROM units WHERE vector NOT NULL")
         self._note({unit: _first_numbers(unpack_numbers(words)) for unit, words in rows})
         stored, held = read_ids(self._file, "SELECT id FROM terms WHERE vector IS NOT NULL"), self.ids()
         self.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
@@ -122,7 +128,7 @@ class WordVectors(Vectors):
         numbers = self._numbers_of(words)
         with self._lock:
             places = self._places(np.array(list(numbers.values()), dtype=np.int64)).tolist()
-            return {word: self._opened([place])[0] for word, place in zip(numbers, places, strict=True) if place >= 0}
+            return {word: self._open([place])[0] for word, place in zip(numbers, places, strict=True) if place >= 0}
 
     def _numbers_of(self, words: Iterable[str]) -> dict[str, int]:
         """The numbers of those of *words* that were said."""
@@ -169,7 +175,7 @@ class WordVectors(Vectors):
                 like[some] = stored @ asked.T * self._steps[some][:, None]
         return like[places]
 
-    def _opened(self, places: Sequence[int] | Numbers) -> Vector:
+    def _open(self, places: Sequence[int] | Numbers) -> Vector:
         """The rows at *places* as floats; there are too few of them for a second block."""
         return np.asarray(self._blocks[0][places].astype(np.float32) * self._steps[places][:, None])
 
@@ -189,3 +195,72 @@ def _first_numbers(numbers: Sequence[int]) -> bytes:
 
 def _numbers(words: bytes) -> Numbers:
     return np.frombuffer(words, dtype="<u4").astype(np.int64)
+
+
+def pack_numbers(numbers: Sequence[int]) -> bytes:
+    """Numbers of words as a unit keeps them: seven bits to a byte, the lowest first; the last byte has its top bit set.
+
+    Words that are often said were met early and have small numbers.
+    """
+    packed = bytearray()
+    for number in numbers:
+        while number > _SEVEN_BITS:
+            packed.append(number & _SEVEN_BITS)
+            number >>= 7
+        packed.append(number | 0x80)
+    return bytes(packed)
+
+
+def unpack_numbers(blob: bytes) -> list[int]:
+    """What `pack_numbers` was given."""
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in blob:
+        number |= (byte & _SEVEN_BITS) << shift
+        shift += 7
+        if byte > _SEVEN_BITS:
+            numbers.append(number)
+            number = shift = 0
+    return numbers
+
+
+def number_words(connection: sqlite3.Connection, words_of: Mapping[int, Sequence[str]]) -> dict[int, bytes]:
+    """Count the words of new units, each given once for a unit, and give numbers to new ones; what each unit keeps."""
+    counts = Counter(word for words in words_of.values() for word in words)
+    known: dict[str, int] = dict(
+        connection.execute(
+            "SELECT word, id FROM terms WHERE word IN (SELECT value FROM json_each(?))", (json.dumps(list(counts)),)
+        )
+    )
+    new = [word for word in counts if word not in known]
+    if new:
+        (last,) = connection.execute(
+            "UPDATE totals SET last_term = last_term + ? RETURNING last_term", (len(new),)
+        ).fetchone()
+        known |= {word: last - len(new) + at for at, word in enumerate(new, 1)}
+        connection.executemany("INSERT INTO terms VALUES (?, ?, 0, NULL)", ((word, known[word]) for word in new))
+    connection.executemany(
+        "UPDATE terms SET units = units + ? WHERE word = ?", ((count, word) for word, count in counts.items())
+    )
+    return {unit: pack_numbers([known[word] for word in words]) for unit, words in words_of.items()}
+
+
+def release_words(connection: sqlite3.Connection, kept: Iterable[tuple[int, bytes]]) -> dict[int, list[str]]:
+    """The words of units that go, given with what each kept; they are no longer counted. See `drop_unheld`."""
+    numbers = {unit: unpack_numbers(blob) for unit, blob in kept}
+    counts = Counter(number for each in numbers.values() for number in each)
+    words: dict[int, str] = dict(
+        connection.execute(
+            "SELECT id, word FROM terms WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(counts)),)
+        )
+    )
+    connection.executemany(
+        "UPDATE terms SET units = units - ? WHERE word = ?",
+        ((count, words[number]) for number, count in counts.items() if number in words),
+    )
+    return {unit: [words[number] for number in each if number in words] for unit, each in numbers.items()}
+
+
+def drop_unheld(connection: sqlite3.Connection) -> None:
+    """Forget the words that no unit holds, once all that came in their stead is in: they need no new vector then."""
+    connection.execute("DELETE FROM terms WHERE units <= 0")

@@ -1,8 +1,11 @@
-// One chat: sends what is written, carries out its buttons and keys, shows what happens in it to every tab alike, and
-// comes back after a lost connection. Without it the same buttons are forms.
+// One chat: hands what is written to the outbox, carries out its buttons and keys, shows what happens in it to every tab
+// alike, comes back after a lost connection, and says when the program behind it changed. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
 const SWIPE_PX = 70;
-const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
+const SILENT_MS = 45_000; // the program gives a sign of life every 15 seconds
+const LOOK_EVERY_MS = 5000;
+const COME_BACK_MS = [1000, 2000, 4000, 8000, 15_000];
+const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", Delete: "remove", ArrowLeft: "back", ArrowRight: "next" };
 
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 
@@ -19,13 +22,22 @@ export async function start(root) {
   let fetching = Promise.resolve();
   let source = null;
   let attachments = null;
+  let outbox = null;
+  let isForeign = false;
+  const isApart = root.dataset.apart !== undefined; // around a line of long ago: what is new is not shown here
+  let heardAt = Date.now();
+  let losses = 0;
+  let coming = null;
+  const { history } = document.documentElement.dataset;
+  let { run } = document.documentElement.dataset;
+  const drawnAs = new WeakMap(); // a line → what it was drawn from
 
-  const messages = () => [...list.querySelectorAll("[data-id]")];
+  const messages = () => [...log.querySelectorAll("[data-id]")];
   const lastId = () => Number(messages().at(-1)?.dataset.id ?? 0);
   const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_THE_END;
   const toEnd = () => { log.scrollTop = log.scrollHeight; };
   const keepEnd = (change) => { const follow = isAtEnd(); change(); if (follow) toEnd(); };
-  const find = (turn) => list.querySelector(`[data-id="${Number(turn)}"]`);
+  const find = (turn) => log.querySelector(`[data-id="${Number(turn)}"]`);
 
   function setBusy(isBusy) {
     root.classList.toggle("busy", isBusy);
@@ -50,7 +62,7 @@ export async function start(root) {
       live.innerHTML = '<p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
       live.querySelector("bdi").textContent = document.querySelector(".side summary .who").textContent.trim();
       live.prepend(document.querySelector(".side summary .avatar").cloneNode(true));
-      keepEnd(() => list.append(live));
+      if (!isApart) keepEnd(() => list.append(live));
     }
     live.classList.add("live");
     return live;
@@ -62,19 +74,6 @@ export async function start(root) {
     keepEnd(() => { body.classList.remove("waiting"); body.innerHTML = html; });
   }
 
-  // What was just written, until it is heard and drawn.
-  function showSent(text) {
-    const line = document.createElement("li");
-    line.className = "message theirs sent";
-    line.innerHTML = '<span class="avatar" aria-hidden="true"></span><p class="who"><bdi></bdi></p><div class="words" dir="auto"><p class="plain"></p></div>';
-    line.querySelector("bdi").textContent = root.dataset.you;
-    line.querySelector(".avatar").textContent = root.dataset.you.slice(0, 1);
-    line.querySelector(".plain").textContent = text;
-    list.append(line);
-    toEnd();
-  }
-  const endSent = () => list.querySelectorAll(".sent").forEach((line) => line.remove());
-
   function endLive() {
     if (!live) return;
     if (live.dataset.id) live.classList.remove("live"); else live.remove();
@@ -84,7 +83,9 @@ export async function start(root) {
   const parse = (html) => {
     const piece = document.createElement("template");
     piece.innerHTML = html;
-    return [...piece.content.querySelectorAll("[data-id]")];
+    const found = [...piece.content.querySelectorAll("[data-id]")];
+    for (const each of found) drawnAs.set(each, each.outerHTML);
+    return found;
   };
   // One request after another, so that none is shown twice.
   const queue = (doing) => { fetching = fetching.then(doing).catch(() => {}); return fetching; };
@@ -94,6 +95,24 @@ export async function start(root) {
     return parse(await answer.text());
   };
 
+  // The familiar may have learned a name from what was just said.
+  function learnName(line) {
+    const name = line.dataset.key ? line.querySelector(".who bdi")?.textContent : null;
+    const before = root.dataset.you;
+    if (!name || name === before) return;
+    root.dataset.you = name;
+    const label = form.querySelector("label[for=words]");
+    for (const part of [label, form.querySelector(".you .hidden")]) part.textContent = part.textContent.replace(before, name);
+    words.placeholder = words.placeholder.replace(before, name);
+    form.querySelector(".you").title = form.querySelector(".you").title.replace(before, name);
+  }
+
+  // Behind what is kept, before what is not yet.
+  function addLine(line) {
+    const next = outbox?.first() ?? (live && !live.dataset.id ? live : null);
+    if (next) next.before(line); else list.append(line);
+  }
+
   function showNew(came, isOver) {
     const found = came.filter((each) => Number(each.dataset.id) > lastId());
     const again = came.filter((each) => !found.includes(each) && each.dataset.turn);
@@ -102,30 +121,42 @@ export async function start(root) {
         const there = find(each.dataset.id);
         if (there && there !== live && !there.dataset.turn) there.replaceWith(each);
       }
-      endSent();
       if (isOver) endLive();
       if (found.length) { list.querySelector(".empty")?.remove(); root.querySelector(".greetings")?.remove(); }
-      for (const each of found) live && !live.dataset.id ? live.before(each) : list.append(each);
+      for (const each of found) { addLine(each); learnName(each); }
+      outbox?.settle();
     });
     root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: isOver && came.length > 0 } }));
   }
-  const fetchNew = (isOver) => queue(async () => showNew(await fetchList(`?after=${lastId()}`), isOver));
+  const fetchNew = (isOver) => queue(async () => isApart || showNew(await fetchList(`?after=${lastId()}`), isOver));
   // What is new comes with the event; a page that missed something before it asks, at the end of a reply for the last
   // line too, which may have been shown before its turn was kept.
   const takeNew = (facts, isOver) => queue(async () => {
+    if (isApart) return;
     const isKnown = facts.html !== undefined && facts.after <= lastId();
     showNew(isKnown ? parse(facts.html) : await fetchList(`?after=${Math.max(0, lastId() - (isOver ? 1 : 0))}`), isOver);
   });
 
+  // The latest lines as they read now: those that read otherwise are replaced, those that are gone go; a line that is
+  // being edited is left alone.
+  function showAll(now) {
+    const first = Number(now[0]?.dataset.id ?? 0);
+    const gone = new Map(messages().filter((each) => Number(each.dataset.id) >= first).map((each) => [each.dataset.id, each]));
+    for (const each of now) {
+      const there = gone.get(each.dataset.id);
+      gone.delete(each.dataset.id);
+      if (!there) addLine(each);
+      else if (there !== live && !there.querySelector("textarea") && drawnAs.get(there) !== drawnAs.get(each)) there.replaceWith(each);
+    }
+    for (const each of gone.values()) if (each !== live) each.remove();
+    outbox?.settle();
+  }
+
   function fetchChanged(ids) {
     return queue(async () => {
-      if (!ids.length) {
+      if (!ids.length && !isApart) {
         const now = await fetchList("");
-        keepEnd(() => {
-          const first = Number(now[0]?.dataset.id ?? 0);
-          for (const each of messages()) if (Number(each.dataset.id) >= first) each.remove();
-          list.append(...now);
-        });
+        keepEnd(() => showAll(now));
       }
       for (const turn of ids) {
         const [now] = await fetchList(`/${turn}`);
@@ -143,23 +174,88 @@ export async function start(root) {
     const line = document.createElement("li");
     line.className = "message notice";
     line.setAttribute("role", "status");
-    line.textContent = text;
-    keepEnd(() => (live && !live.dataset.id ? live.before(line) : list.append(line)));
+    // A command between backticks is code, as everywhere.
+    for (const piece of text.split(/(`[^`\n]+`)/)) {
+      line.append(/^`.+`$/.test(piece) ? Object.assign(document.createElement("code"), { textContent: piece.slice(1, -1) }) : piece);
+    }
+    keepEnd(() => addLine(line));
     return line;
+  }
+  function noteOnce(mark, text, ...more) {
+    list.querySelector(`[data-${mark}]`)?.remove();
+    const line = note(text);
+    line.setAttribute(`data-${mark}`, "");
+    line.append(...more);
+  }
+  const linkToReload = () => Object.assign(document.createElement("a"), { href: location.href.split("#")[0], textContent: "Load the page again" });
+
+  // Another familiar answers at this address than the one this page was opened for: nothing more is sent from here.
+  function setForeign() {
+    if (isForeign) return;
+    isForeign = true;
+    source?.close();
+    outbox?.hold();
+    root.classList.add("foreign");
+    noteOnce("foreign", "The familiar behind this page was exchanged for another. Nothing is sent to it from here; what you wrote stays in this browser. ", linkToReload());
+    send.disabled = true;
+  }
+
+  // Another run of the program serves this chat than the last time.
+  function compareRun(state) {
+    if (state.history !== history) { setForeign(); return; }
+    if (state.run === run) return;
+    run = state.run;
+    const when = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const isNewer = state.version !== root.dataset.version;
+    noteOnce("restarted", `The program was started again (${when}).${isNewer ? " It is another version: " : ""}`, ...(isNewer ? [linkToReload()] : []));
   }
   // What the program died over stands there until something is said or answered.
   const endUnanswered = () => list.querySelector("[data-unanswered]")?.remove();
 
-  const on = (kind, handle) => source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
+  const on = (kind, handle) => source.addEventListener(kind, (event) => {
+    heardAt = Date.now();
+    handle(event.data ? JSON.parse(event.data) : {});
+  });
+  function setLost(words) {
+    status.dataset.lost = "1";
+    status.textContent = words;
+  }
+  const WHY_LOST = {
+    401: "This browser is no longer let in: open the address that the program printed.",
+    404: "This familiar is not here any more.",
+    400: "This chat is not here any more.",
+  };
+  // The browser comes back by itself after a broken connection, and never after a refusal: then we do.
+  async function comeBack() {
+    const answer = await fetch(`${BASE}/chats/${id}/sent/nothing`, { headers: { accept: "application/json" } }).catch(() => null);
+    if (answer && !answer.ok && WHY_LOST[answer.status]) setLost(WHY_LOST[answer.status]);
+    else listen();
+    if (answer?.headers.get("x-familiar-history") && answer.headers.get("x-familiar-history") !== history) setForeign();
+  }
   function listen() {
+    clearTimeout(coming);
     source?.close();
+    if (isForeign) return;
+    heardAt = Date.now();
     source = new EventSource(`${BASE}/chats/${id}/events`);
+    const tellOfModel = () => root.dispatchEvent(new CustomEvent("model"));
+    on("model", tellOfModel);
+    on("here", () => {});
+    let isFirst = !root.dataset.ready;
     on("state", (state) => {
-      if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
+      losses = 0;
+      compareRun(state);
+      if (isForeign) return;
+      if (root.dataset.ready) tellOfModel();
+      if (!isFirst) fetchChanged([]);
+      else if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
+      isFirst = false;
+      if (!state.busy) queue(async () => endLive());
       if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
       setBusy(state.busy);
       endUnanswered();
       if (state.unanswered && !state.busy) note(state.unanswered).dataset.unanswered = "";
+      outbox?.resume();
     });
     on("said", (facts) => takeNew(facts, false));
     on("thinking", (facts) => {
@@ -180,38 +276,52 @@ export async function start(root) {
       else takeNew(facts, true);
     });
     source.addEventListener("open", () => { if (status.dataset.lost) { status.textContent = ""; delete status.dataset.lost; } });
-    source.addEventListener("error", () => { status.dataset.lost = "1"; status.textContent = "connection lost, trying again…"; });
+    const mine = source;
+    source.addEventListener("error", () => {
+      setLost("connection lost, trying again…");
+      if (mine === source && mine.readyState === EventSource.CLOSED) {
+        clearTimeout(coming);
+        coming = setTimeout(comeBack, COME_BACK_MS[Math.min(losses++, COME_BACK_MS.length - 1)]);
+      }
+    });
   }
+  setInterval(() => { if (!document.hidden && Date.now() - heardAt > SILENT_MS) listen(); }, LOOK_EVERY_MS);
 
-  const ask = (path, fields) => fetch(path, {
+  const names = { accept: "application/json", "x-familiar-history": history };
+  const post = (path, fields, signal) => fetch(path, {
     method: "POST",
-    headers: { "content-type": "application/json", accept: "application/json" },
+    headers: { ...names, "content-type": "application/json" },
     body: JSON.stringify(fields ?? {}),
-  }).catch(() => null);
-  const sendForm = (text, files) => {
+    signal,
+  });
+  const ask = (path, fields) => post(path, fields).catch(() => null);
+  function sendLine(line, files, signal) {
+    if (!files.length) return post(form.action, { text: line.text, key: line.key }, signal);
     const fields = new FormData();
-    fields.append("text", text);
+    fields.append("text", line.text);
+    fields.append("key", line.key);
     for (const file of files) fields.append("file", file, file.name);
-    return fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: fields }).catch(() => null);
-  };
-  const LOST = "The program cannot be reached. Is it still running? Nothing was changed.";
+    return fetch(form.action, { method: "POST", headers: names, body: fields, signal });
+  }
+  const LOST = "The program does not answer, so it is not known whether that was done. Look again when it is back.";
   async function told(answer) {
     const facts = answer ? await answer.json().catch(() => ({})) : { problem: LOST };
     if (!answer?.ok) { note(facts.problem ?? "That was not taken. Try again."); return null; }
     return facts;
   }
 
-  async function say() {
+  function say() {
     const text = words.value;
     const files = attachments?.take() ?? [];
-    if (!text.trim() && !files.length) return;
+    if (isForeign || (!text.trim() && !files.length)) return;
     words.value = "";
-    if (text.trim() && !text.startsWith("/")) showSent(text);
-    toEnd();
-    if (await told(await (files.length ? sendForm(text, files) : ask(form.action, { text })))) return;
-    endSent();
-    words.value = words.value || text;
-    attachments?.putBack(files);
+    outbox.say(text, files);
+    if (isApart) location.assign(`${BASE}/chats/${id}`); // it is sent from there
+    else toEnd();
+  }
+  function takeBack(text, files) {
+    if (files.length) attachments?.putBack(files);
+    setDraft(words.value.trim() ? `${text}\n${words.value}` : text);
   }
 
   function setDraft(text) { words.value = text; words.focus(); words.dispatchEvent(new Event("input")); }
@@ -248,7 +358,7 @@ export async function start(root) {
   async function carryOut(verb, message) {
     const line = message ? `${BASE}/chats/${id}/messages/${message.dataset.id}` : null;
     if (verb === "edit") return edit(message);
-    if (verb === "hide") return told(await ask(`${line}/hide`));
+    if (verb === "hide" || verb === "remove") return told(await ask(`${line}/${verb}`));
     if (verb === "branch") {
       const facts = await told(await ask(`${line}/branch`));
       if (facts) location.assign(`${BASE}/chats/${Number(facts.chat)}`);
@@ -274,7 +384,7 @@ export async function start(root) {
   let touched = null;
   list.addEventListener("touchstart", (event) => {
     const on = event.target.closest("[data-id]");
-    const isAlone = event.touches.length === 1 && !event.target.closest("pre, table, textarea");
+    const isAlone = event.touches.length === 1 && !event.target.closest("pre, .table, .formula.alone, textarea");
     touched = isAlone && on && on === messages().at(-1) ? event.touches[0] : null;
   }, { passive: true });
   list.addEventListener("touchend", (event) => {
@@ -310,29 +420,32 @@ export async function start(root) {
       event.preventDefault();
       (next ?? (event.key === "ArrowDown" ? words : focused)).focus();
     }
-    const verb = KEYS[event.key];
-    if (!verb || root.classList.contains("busy")) return;
+    const verb = event.target.matches("pre, .table") && event.key.startsWith("Arrow") ? null : KEYS[event.key];
+    if (!verb || root.classList.contains("busy") || (verb === "remove" && !focused)) return;
     event.preventDefault();
     if (verb === "back" || verb === "next") swipe(verb);
     else carryOut(verb, focused ?? messages().at(-1));
   });
 
-  root.addEventListener("click", async (event) => {
-    const link = event.target.closest("[data-earlier]");
-    if (!link) return;
-    event.preventDefault();
-    const found = parse(await (await fetch(link.href)).text());
-    const height = log.scrollHeight;
-    list.prepend(...found);
-    log.scrollTop += log.scrollHeight - height;
-    if (!found.length) link.parentElement.remove();
-    else link.href = `${BASE}/chats/${id}/messages?before=${found[0].dataset.id}`;
-  });
-
   // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.
   document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else listen(); });
+  for (const each of messages()) drawnAs.set(each, each.outerHTML);
+  outbox = (await import(root.dataset.outbox)).openOutbox(root, {
+    list,
+    address: `${BASE}/chats/${id}`,
+    history,
+    send: sendLine,
+    drawn: (key) => log.querySelector(`[data-id][data-key="${key}"]`) !== null,
+    lastId,
+    keepEnd,
+    refetch: () => fetchNew(false),
+    takeBack,
+    onForeign: setForeign,
+  });
   listen();
-  toEnd();
+  if (root.dataset.line) find(root.dataset.line)?.scrollIntoView({ block: "center" });
+  else toEnd();
+  (await import(root.dataset.earlierModule)).startEarlier(root, { log, list, address: `${BASE}/chats/${id}`, parse });
   form.noValidate = true; // a picture needs no words
   attachments = (await import(form.dataset.attach)).startAttachments(form, note);
   if (form.dataset.talk) (await import(form.dataset.talk)).startTalking(form, note);

@@ -37,13 +37,38 @@ export function startGlass(chat, glass) {
     if (shown !== id) return;
     const html = answer && answer.ok ? await answer.text() : "<p class='empty'>This turn is not kept any more.</p>";
     if (shown !== id) return;
-    body.innerHTML = html;
-    body.scrollTop = 0;
+    showPanel(id, html);
     const at = turns().findIndex((each) => each.dataset.turn === id);
     title.textContent = at >= 0 && at === turns().length - 1 ? "What it saw · latest" : "What it saw";
     const url = new URL(location.href);
     url.searchParams.set("turn", id);
     history.replaceState(null, "", url);
+  }
+  // The same turn again, such as when its reply is there: what the owner has opened stays open, and where they read.
+  function showPanel(id, html) {
+    const isSame = body.querySelector(`.panel[data-turn="${CSS.escape(id)}"]`) !== null;
+    const opened = new Set(isSame ? [...body.querySelectorAll("details[open]")].map(nameOf) : []);
+    const top = isSame ? body.scrollTop : 0;
+    body.innerHTML = html;
+    for (const each of body.querySelectorAll("details")) if (opened.has(nameOf(each))) each.open = true;
+    body.scrollTop = top;
+    showWhereViewBegins();
+  }
+  // A line in the chat where the model's view of it began.
+  function showWhereViewBegins() {
+    chat.querySelector(".view-begins")?.remove();
+    const { firstSent, notSent } = body.querySelector(".panel")?.dataset ?? {};
+    const first = firstSent ? chat.querySelector(`[data-id="${Number(firstSent)}"]`) : null;
+    if (!first) return;
+    const line = Object.assign(document.createElement("li"), { className: "view-begins", textContent: `The model’s view begins here. ${notSent}` });
+    const log = chat.querySelector(".log");
+    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+    first.before(line);
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
+  }
+  function nameOf(details) {
+    const isCut = details.closest(".block.cut") !== null;
+    return `${isCut} ${details.querySelector("summary .name, summary").textContent}`;
   }
   function markChosen() {
     for (const each of turns()) each.classList.toggle("chosen", isOpen() && each.dataset.turn === wanted);
@@ -51,7 +76,8 @@ export function startGlass(chat, glass) {
 
   function step(by) {
     const all = turns();
-    const at = all.findIndex((each) => each.dataset.turn === shown);
+    const isShown = (each) => each.dataset.turn === shown;
+    const at = by > 0 ? all.findLastIndex(isShown) : all.findIndex(isShown); // several lines may be of one turn
     const next = all[Math.min(all.length - 1, Math.max(0, (at < 0 ? all.length - 1 : at) + by))];
     if (!next) return;
     show(next.dataset.turn);

@@ -3,6 +3,7 @@
 const LONGEST_MS = 60_000;
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 const KEYS = [" ", "Enter"];
+const NO_MICROPHONE = "This browser gives no microphone to a page without HTTPS, except on the computer that serves it. Put a proxy with HTTPS before the page, or type.";
 
 async function record(stream) {
   const recorder = new MediaRecorder(stream);
@@ -17,8 +18,10 @@ async function record(stream) {
 export function startTalking(form, note) {
   const button = form.querySelector(".talk");
   const words = form.querySelector("textarea");
-  if (!button || !navigator.mediaDevices || !window.MediaRecorder) return;
+  if (!button) return;
   button.hidden = false;
+  const why = button.dataset.why ?? (!navigator.mediaDevices || !window.MediaRecorder ? NO_MICROPHONE : null);
+  if (why) { button.addEventListener("click", () => note(why)); return; }
   let isHeld = false;
   let isBusy = false;
   let recording = null;

@@ -1,1 +1,0 @@
-"""Documents as people have them: plain text, Markdown, web pages, PDFs; read within bounds."""

@@ -1,1 +1,0 @@
-"""One attempt at a reply: what a prompt becomes for the one model that is asked."""

@@ -1,0 +1,1 @@
+"""What people set for a channel or a server by command, and what is kept of it."""

@@ -1,0 +1,1 @@
+"""Slash commands as Discord wants them told and drawn."""

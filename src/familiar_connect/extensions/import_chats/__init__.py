@@ -1,0 +1,1 @@
+"""Chats of other programs: plain text with names, and JSON."""

@@ -1,0 +1,1 @@
+"""Documents as people have them: plain text, Markdown, web pages, PDFs."""

@@ -1,1 +1,0 @@
-"""What lets a platform be tried without its network: a demonstration, and the servers of a rehearsal."""

@@ -1,0 +1,134 @@
+"""ControlPages: the buttons of a chat. Each is a form that works by itself; a script of the page asks for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.chats import Chat
+from familiar_connect.platforms.web.chat_pages import MAX_MESSAGE_CHARS, ChatPages
+from familiar_connect.platforms.web.chats import WebChats
+from familiar_connect.platforms.web.page_controls import PageControls
+from familiar_connect.platforms.web.render import (
+    Handler,
+    PageRenderer,
+    answer_json,
+    is_script,
+    make_routes,
+    read_form,
+    redirect,
+)
+from familiar_connect.support.aio import off_loop
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+STEPS = {"back": -1, "next": 1}
+
+
+class ControlPages:
+    """What can be done to a chat and to its lines, under `/chats/ID`."""
+
+    def __init__(self, chats: WebChats, verbs: PageControls, pages: ChatPages, renderer: PageRenderer) -> None:
+        self._chats = chats
+        self._verbs = verbs
+        self._pages = pages
+        self._renderer = renderer
+
+    def routes(self) -> list[BaseRoute]:
+        verbs = self._verbs
+        handlers: tuple[tuple[str, Handler, str], ...] = (
+            ("regenerate", self._making(verbs.regenerate), "POST"),
+            ("continue", self._making(verbs.continue_reply), "POST"),
+            ("swipe/{step}", self.swipe, "POST"),
+            ("undo", self.undo, "POST"),
+            ("impersonate", self.speak_for, "POST"),
+            ("greeting", self.greet, "POST"),
+            ("messages/{turn:number}/edit", self.show_editor, "GET"),
+            ("messages/{turn:number}/edit", self.edit, "POST"),
+            ("messages/{turn:number}/hide", self.hide, "POST"),
+            ("messages/{turn:number}/remove", self.remove, "POST"),
+            ("messages/{turn:number}/branch", self.branch, "POST"),
+        )
+        return make_routes(
+            ((f"/chats/{{id:number}}/{path}", handler, method) for path, handler, method in handlers), self._renderer
+        )
+
+    def _making(self, doing: Callable[[int], Awaitable[None]]) -> Handler:
+        """A handler of something that takes as long as a reply: a form waits for it, a script sees it come."""
+
+        async def handle(request: Request) -> Response:
+            chat = await self._pages.chat_of(request)
+            if is_script(request):
+                self._verbs.start(chat.channel_id, doing)
+                return answer_json({"begun": True}, status=202)
+            await doing(chat.channel_id)
+            return back_to(chat)
+
+        return handle
+
+    async def swipe(self, request: Request) -> Response:
+        step = STEPS.get(request.path_params["step"])
+        if step is None:
+            raise HistoryError("There is swipe/back and swipe/next.")
+        return await self._making(lambda channel_id: self._verbs.swipe(channel_id, step))(request)
+
+    async def undo(self, request: Request) -> Response:
+        chat = await self._pages.chat_of(request)
+        await self._verbs.undo(chat.channel_id)
+        return self._done(request, chat)
+
+    async def speak_for(self, request: Request) -> Response:
+        """A line for the person, in the field to be sent or changed."""
+        chat = await self._pages.chat_of(request)
+        draft = await self._verbs.speak_for(chat.channel_id)
+        if is_script(request):
+            return answer_json({"draft": draft})
+        return await off_loop(self._pages.page_of, chat, draft)
+
+    async def greet(self, request: Request) -> Response:
+        chat = await self._pages.chat_of(request)
+        await self._verbs.greet(chat.channel_id, (await read_form(request)).get("number", "0"))
+        return self._done(request, chat)
+
+    async def show_editor(self, request: Request) -> Response:
+        """A line to be changed: its words for a script, else a page with a form."""
+        chat = await self._pages.chat_of(request)
+        turn = await self._verbs.line(chat.channel_id, request.path_params["turn"])
+        if is_script(request):
+            return answer_json({"text": turn.actual_words})
+        return await off_loop(self._renderer.page, "edit_line.html", title="Edit a line", here=chat, turn=turn)
+
+    async def edit(self, request: Request) -> Response:
+        chat = await self._pages.chat_of(request)
+        text = (await read_form(request)).get("text", "")
+        if not text.strip() or len(text) > MAX_MESSAGE_CHARS:
+            raise HistoryError(f"A line has 1 to {MAX_MESSAGE_CHARS:,} characters; undo takes the last exchange back.")
+        await self._verbs.edit(chat.channel_id, request.path_params["turn"], text)
+        return self._done(request, chat)
+
+    async def hide(self, request: Request) -> Response:
+        chat = await self._pages.chat_of(request)
+        await self._verbs.hide(chat.channel_id, request.path_params["turn"])
+        return self._done(request, chat)
+
+    async def remove(self, request: Request) -> Response:
+        chat = await self._pages.chat_of(request)
+        await self._verbs.remove(chat.channel_id, request.path_params["turn"])
+        return self._done(request, chat)
+
+    async def branch(self, request: Request) -> Response:
+        """To the new chat."""
+        chat = await self._pages.chat_of(request)
+        made = await self._verbs.branch(chat.channel_id, request.path_params["turn"])
+        return answer_json({"chat": made.channel_id}) if is_script(request) else back_to(made)
+
+    def _done(self, request: Request, chat: Chat) -> Response:
+        return answer_json({"done": True}) if is_script(request) else back_to(chat)
+
+
+def back_to(chat: Chat) -> Response:
+    return redirect(f"/chats/{chat.channel_id}#end")

@@ -1,0 +1,1 @@
+"""Commands for servers with channels, roles and members."""

@@ -1,0 +1,101 @@
+"""Single lines and small words of the page in a real Chromium: taken back, explained, and large enough for a thumb."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from familiar_connect.bootstrap.starter import make_starter
+from tests.fakes.browser import Visit, open_visit
+from tests.fakes.model_server import ModelServer, stream_answer
+from tests.fakes.page import PageProcess, needs_page
+from tests.platforms.web.test_browser_chat import answer_with, last_reply, say, wait_for_reply
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = needs_page
+
+TARGETS = """() => [...document.querySelectorAll("button, summary, .button, .composer a, .bar a")]
+    .filter((each) => each.offsetParent && each.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+    .map((each) => [each.getBoundingClientRect(), each.title || each.textContent.trim().slice(0, 30)])
+    .filter(([box]) => box.width > 1 && (box.width < 34 || box.height < 40))
+    .map(([box, name]) => `${name}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
+
+
+def test_one_line_is_taken_back_and_its_neighbours_stay(visit: Visit, model: ModelServer) -> None:
+    """With its button or Del; it is in no prompt any more."""
+    answer_with(model, stream_answer("The first reply."), stream_answer("The second reply."), stream_answer("Well."))
+    page = visit.page
+    say(page, "One herring")
+    wait_for_reply(page, "The first reply.")
+    say(page, "Two herrings")
+    wait_for_reply(page, "The second reply.")
+    line = page.locator(".message.own[data-id]", has_text="The first reply.")
+    line.hover()
+    line.get_by_role("button", name="Take this line back").click()
+    line.wait_for(state="detached")
+    question = page.locator(".message.theirs[data-id]", has_text="One herring")
+    question.focus()
+    page.keyboard.press("Delete")
+    question.wait_for(state="detached")
+    say(page, "And now?")
+    wait_for_reply(page, "Well.")
+    sent = str(model.requests[-1].payload)
+
+    assert "Two herrings" in sent
+    assert "The second reply." in sent
+    assert "One herring" not in sent
+    assert "The first reply." not in sent
+
+
+def test_commands_in_a_notice_are_code(visit: Visit) -> None:
+    """Not words between backticks."""
+    page = visit.page
+    say(page, "/help preset")
+    notice = page.locator(".message.notice").last
+    notice.wait_for()
+    say(page, "/help")
+    page.locator(".message.notice code").first.wait_for()
+
+    assert page.locator(".message.notice", has_text="`").count() == 0
+
+
+def test_what_is_missing_to_speak_is_explained(browser: Browser, tmp_path: Path) -> None:
+    """By the button that would be held, where nothing makes out speech."""
+    settings = make_starter(tmp_path, "ember") / "character.toml"
+    text = settings.read_text(encoding="utf-8").replace("\n[stt]\n", '\n[stt]\nprovider = "deepgram"\n')
+    settings.write_text(text, encoding="utf-8")
+    with PageProcess(tmp_path) as running, open_visit(browser, running.address) as visit:
+        page = visit.page
+        page.locator("[data-ready]").wait_for()
+        page.get_by_role("button", name="Why you cannot speak here").click()
+        page.locator(".message.notice", has_text="Nothing here can understand speech yet.").wait_for()
+
+        assert page.locator(".message.notice code", has_text="familiar voice").count() == 1
+
+
+def test_a_browser_that_gives_no_microphone_is_explained(browser: Browser, running: PageProcess) -> None:
+    """As on a page without HTTPS from another computer."""
+    with open_visit(browser, running.address) as visit:
+        page = visit.page
+        page.add_init_script("Object.defineProperty(navigator, 'mediaDevices', { value: undefined });")
+        page.reload()
+        page.locator("[data-ready]").wait_for()
+        page.locator(".talk").click()
+        page.locator(".message.notice").filter(has_text=re.compile("microphone|understand speech")).wait_for()
+
+
+def test_buttons_are_large_enough_for_a_thumb(browser: Browser, running: PageProcess, model: ModelServer) -> None:
+    """All that is in view in a chat on a phone."""
+    answer_with(model, stream_answer("A reply.\n\n```python\nx = 1\n```"))
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with open_visit(browser, running.address, **phone) as visit:
+        page = visit.page
+        page.locator("[data-ready]").wait_for()
+        say(page, "Hello from the bus")
+        wait_for_reply(page, "A reply.")
+        last_reply(page).locator(".versions").wait_for()
+
+        assert page.evaluate(TARGETS) == []

@@ -1,0 +1,69 @@
+"""Plots of past turns: hours or days, each bar in its place, leading to a turn of its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from familiar_connect.observe.trace import StageSpan, TurnTrace
+from familiar_connect.platforms.web.health_plots import HEIGHT, MOST_BARS, WIDTH, draw_plots
+from familiar_connect.reply.inspection.plain_troubles import describe_trouble
+from familiar_connect.reply.inspection.turn_view import troubles_of
+
+NOON = datetime(2026, 3, 14, 12, 30, tzinfo=UTC)
+HERE = ZoneInfo("UTC")
+
+
+def turn(number: int, after: timedelta, seconds: float = 1.0, **model: object) -> TurnTrace:
+    return TurnTrace(
+        trace_id=f"t{number}",
+        timestamp=(NOON + after).isoformat(),
+        familiar_id="ember",
+        channel_id=1,
+        guild_id=None,
+        modality="text",
+        total_duration_s=seconds,
+        stages=(StageSpan("model", 0.0, seconds, model),),
+    )
+
+
+def test_turns_of_a_day_are_shown_by_the_hour() -> None:
+    """The highest bar fills the drawing, and leads to the slowest turn of its hour."""
+    turns = [turn(1, timedelta(), 1.0), turn(2, timedelta(hours=3), 2.0), turn(3, timedelta(hours=3, minutes=5), 4.0)]
+    plot = next(each for each in draw_plots(turns, HERE) if each.name == "time")
+
+    assert [(bar.x, bar.trace_id) for bar in plot.bars] == [(0.0, "t1"), (WIDTH * 3 / 4, "t3")]
+    assert [bar.height for bar in plot.bars] == [HEIGHT / 4, HEIGHT]
+    assert plot.bars[1].label == "Sat 15:00: 4.0 s, 2 turns"
+    assert (plot.top, plot.begin, plot.end) == ("4.0 s", "Sat 12:00", "Sat 15:00")
+
+
+def test_turns_of_many_weeks_are_shown_by_the_day() -> None:
+    """Those before the plot begins are left out, and no bar lies outside of it."""
+    turns = [turn(day, timedelta(days=day), prompt_tokens=100, completion_tokens=10) for day in range(100)]
+    plots = {each.name: each for each in draw_plots(turns, HERE)}
+
+    assert len(plots["tokens"].bars) == MOST_BARS
+    assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in plots["tokens"].bars)
+    assert plots["tokens"].top == "110"
+    assert "errors" not in plots
+
+
+def test_what_lies_in_one_hour_is_no_plot() -> None:
+    """Nor is what has no time."""
+    assert draw_plots([turn(1, timedelta()), turn(2, timedelta(minutes=5))], HERE) == []
+    assert draw_plots([replace(turn(1, timedelta()), timestamp="?")], HERE) == []
+
+
+def test_a_stop_is_no_error_and_what_failed_has_a_name_people_use() -> None:
+    """A trace keeps the name of what was raised."""
+    stopped, late, odd = (
+        replace(turn(number, timedelta()), stages=(StageSpan("model", 0.0, 1.0, {"error": error}),))
+        for number, error in enumerate(("CancelledError", "ModelTimeoutError", "StrangeThingError: it broke"))
+    )
+
+    assert troubles_of(stopped) == []
+    assert troubles_of(late) == [("model", "the model did not answer in time")]
+    assert troubles_of(odd) == [("model", "strange thing: it broke")]
+    assert describe_trouble("no answer within 3 s") == "no answer within 3 s"
