@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from familiar_connect.support import files
 from familiar_connect.support.files import SharedLock, hold_alone, is_held
 
 
@@ -46,3 +50,31 @@ def test_one_at_a_time_holds_it_alone(tmp_path: Path) -> None:
     shared.release()
     with hold_alone(path) as fourth:
         assert fourth
+
+
+def test_who_looks_at_that_moment_does_not_keep_a_program_from_holding_it(tmp_path: Path) -> None:
+    """To look takes the lock for a moment; a program that starts just then waits for that and holds it."""
+    path = tmp_path / "in-use.lock"
+    shared = SharedLock(path)
+    with hold_alone(path):
+        holding = threading.Thread(target=shared.hold)
+        holding.start()
+        holding.join(0.05)
+        assert holding.is_alive()
+    holding.join()
+    assert is_held(path)
+    shared.release()
+
+
+def test_a_lock_that_somebody_else_keeps_is_asked_for_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be held is not taken for held: the next call tries again."""
+    monkeypatch.setattr(files, "LONGEST_LOOK_S", 0.01)
+    path = tmp_path / "in-use.lock"
+    shared = SharedLock(path)
+    with hold_alone(path):
+        shared.hold()
+    shared.hold()
+    assert is_held(path)
+    shared.release()

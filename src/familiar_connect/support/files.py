@@ -38,6 +38,8 @@ except ImportError:  # Windows: a replaced file is refused there while another p
 
 STALE_AFTER_S = 60.0
 """A temporary file this old belongs to no write still going on."""
+LONGEST_LOOK_S = 1.0
+"""How long a program waits for another one that looks whether a lock is held."""
 
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -166,32 +168,48 @@ def safe_join(root: Path, *parts: str) -> Path:
     return target
 
 
-try:
-    import fcntl
-except ImportError:  # Windows: the owner is trusted to know what runs
-    fcntl = None  # type: ignore[assignment]
-
-
 class SharedLock:
-    """One program's share in the lock at *path*. Calls block, briefly."""
+    """One program's share in the lock at *path*. Calls block, at most `LONGEST_LOOK_S`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: BinaryIO | None = None
 
     def hold(self) -> None:
-        """Hold it until `release`; where the file cannot be written, it is done without."""
+        """Hold it until `release`; where the file cannot be written, it is done without.
+
+        Whoever asks `is_held` at that moment has the file alone for as long as the question takes; that is waited for.
+        """
         if fcntl is None or self._file is not None:
             return
         with contextlib.suppress(OSError):
             make_folder(self._path.parent)
-            self._file = open_to_append(self._path)
-            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            file = open_to_append(self._path)
+            try:
+                _share_when_looked_at(file)
+            except OSError:
+                file.close()
+                raise
+            self._file = file
 
     def release(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _share_when_looked_at(file: BinaryIO) -> None:
+    """Take a share of the lock on *file*; `BlockingIOError` where somebody keeps it for longer than a look takes."""
+    patience = time.monotonic() + LONGEST_LOOK_S
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(LONGEST_LOOK_S / 1000)
+        else:
+            return
 
 
 @contextlib.contextmanager
