@@ -16,16 +16,19 @@ from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, read_text, write_text
 from familiar_connect.errors import HomeError
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import IMPORT_PREFIX
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked
 from familiar_connect.support.no_follow import LinkRefused
 from familiar_connect.support.sqlite import connect_unlinked
+
+if TYPE_CHECKING:
+    from familiar_connect.history.store import HistoryStore
 
 FIRST_CHAT = "main"
 """The name of a place's first chat."""
