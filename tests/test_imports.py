@@ -107,11 +107,14 @@ OF_SERVICES = {f"extensions.{name}.secrets" for name in BUILT_IN_VOICES}
 @pytest.mark.parametrize(
     ("words", "left_alone"),
     [
-        (("list",), {"llm.types", "memory.store", "memory.audit", "chat.types", "chat.message_parts", "context.types"}),
+        (
+            ("list",),
+            {"llm.types", "memory.store", "memory.audit", "chat.types", "context.types", "history.store", "zoneinfo"},
+        ),
         (("--help",), {"config.load", "extensions.load", "extensions.parts", "logging", *OF_SERVICES}),
-        (("config", "show"), {"chat.message_parts", "extensions.load", "history.store", *OF_SERVICES}),
+        (("config", "show"), {"chat.message_parts", "extensions.load", "history.store", "zoneinfo", *OF_SERVICES}),
         (("inspect",), {"llm.types", "chat.types", "context.types", "config.character", "config.load", "memory.store"}),
-        (("inspect",), {"history.store", "extensions.parts", *OF_SERVICES}),
+        (("inspect",), {"history.store", "extensions.parts", "zoneinfo", *OF_SERVICES}),
         (("inspect", "--list"), {"llm.types", "chat.types", "context.types", "config.character", "config.load"}),
         (("doctor", "--offline", "--all"), {"familiar", "wiring.assembly", "presets.sillytavern", "context.pipeline"}),
     ],
