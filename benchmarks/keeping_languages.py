@@ -3,8 +3,8 @@
     python -m benchmarks.keeping_languages [--mistakes] [--language de]
 
 Each language has 120 lines of chat, written and labelled by others before the rules, who had not seen the rules
-(`tests/fixtures/statements`). Half of them, by their checksum, were held back while the rules were written. `--mistakes`
-shows those of the open half.
+(`tests/fixtures/statements`). Half of them, by their checksum, were held back while the rules were written.
+`--mistakes` shows those of the open half.
 """
 
 from __future__ import annotations

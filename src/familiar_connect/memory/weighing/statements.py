@@ -3,7 +3,7 @@
 Kept is what somebody states in plain words about themselves, their family, friends, pets, work, health, places, likes
 and plans. Moods, weather, meals, gadgets and games of the day are not, nor are requests, questions, jokes, quotes, code
 and what is said of others in the room. These are the rules for English; `languages` has those of seven more, and of
-others they know how a sentence about oneself begins. `benchmarks/keeping.py` and `benchmarks/extractive_facts.py` measure them.
+others they know how a sentence about oneself begins. `benchmarks/keeping.py` and its neighbours measure them.
 
 Which kinds of words stand in a clause. Each kind is one long pattern, and a message is read by all of them.
 
