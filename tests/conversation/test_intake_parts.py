@@ -52,6 +52,9 @@ class NotingMonitor:
     def is_addressed(self, text: str, *, is_mention: bool) -> bool:
         return is_mention or "wren" in text
 
+    def is_surely_addressed(self, text: str, *, is_mention: bool) -> bool:
+        return is_mention or text.startswith("wren,")
+
     async def on_message(self, channel_id: int, author: Author, text: str, **more: Any) -> None:
         self.heard.append({"channel_id": channel_id, "author": author, "text": text, **more})
 
@@ -69,12 +72,18 @@ class NotingQueue:
     def __init__(self) -> None:
         self.places: list[tuple[int, int | None, bool]] = []
         self.revised: list[tuple[int, int, str | None]] = []
+        self.answered: set[int] = set()
 
     def set_place(self, channel_id: int, place: object, *, guild_id: int | None = None, is_voice: bool = False) -> None:
         self.places.append((channel_id, guild_id, is_voice))
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         self.revised.append((channel_id, history_id, text))
+
+    def was_answered(self, history_id: int) -> bool:
+        return history_id in self.answered
+
+    async def wait_until_let_go(self, channel_id: int, history_id: int) -> None: ...
 
 
 class NotingLimits:
