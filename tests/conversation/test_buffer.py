@@ -126,6 +126,7 @@ def test_a_lull_is_told_once_of_each_channel_and_only_where_it_still_waits() -> 
 
     timers.waiting.pop(0)[1]()
     assert lulls == [1]
+    assert sorted(lull._timers) == [3, 4]  # nothing is kept of a channel that nobody speaks in
     lull.cancel(1)
     lull.restart(1, 3.0)
     assert [seconds for seconds, _ in timers.waiting] == [9.0, 9.0, 3.0]

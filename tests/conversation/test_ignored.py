@@ -67,6 +67,15 @@ def test_a_file_broken_by_hand_keeps_what_was_read_before(tmp_path: Path, caplog
     assert [running.is_ignored(each) for each in (ANA, BEN)] == [False, True]
 
 
+def test_a_list_that_cannot_be_read_at_the_start_is_said(tmp_path: Path) -> None:
+    """Nothing was read before that could hold, and those on it would be answered."""
+    path = tmp_path / "ignored.toml"
+    path.write_text("[[person", encoding="utf-8")
+
+    with pytest.raises(FamiliarError):
+        IgnoreList(path)
+
+
 @pytest.mark.parametrize("use", ["all", "is_ignored", "add", "remove"])
 def test_whatever_is_asked_of_the_list_it_is_asked_as_the_file_is_now(tmp_path: Path, use: str) -> None:
     """What another program wrote is not written over, either; a file that is gone names nobody."""
@@ -100,7 +109,7 @@ def test_whoever_is_meant_is_found_by_mention_id_and_name_on_the_list_or_off_it(
         )
         return author.canonical_key, author.username, author.display_name
 
-    assert {found(words) for words in (" <@222> ", "<@!222>", "discord:222", "ben", "@BEN")} == {
+    assert {found(words) for words in (" <@222> ", "<@!222>", "discord:222", "ben", "@BEN", "Ben (discord:222)")} == {
         ("discord:222", "Ben", "Ben")
     }
     assert found("twitch:9") == ("twitch:9", None, None)
