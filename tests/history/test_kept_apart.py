@@ -324,6 +324,20 @@ def test_leaving_somebody_out_drops_that_familiars_summaries_once(store: History
     assert summaries(store) == left
 
 
+@pytest.mark.parametrize("stored", ["not a list", b"\xff", 7, "[" * 100_000])
+def test_who_was_left_out_is_nobody_where_that_cannot_be_read(store: HistoryStore, stored: object) -> None:
+    """Another program wrote there: the summaries go, and what stands there can be read again."""
+    say_everywhere(store)
+    everything = summarise_everything(store)
+    store.database.write("INSERT INTO summaries_without (familiar_id, people) VALUES (?, ?)", (ME, stored))
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1"])
+    assert summaries(store) == {each for each in everything if each[0] == OTHER}
+
+    summarise_everything(store)
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1"])
+    assert summaries(store) == everything
+
+
 def test_a_summary_is_read_with_its_reach_and_its_time(store: HistoryStore) -> None:
     """The newest replaces the one before; an audience has one row of its own below nought."""
     for text in ("first", "second"):
