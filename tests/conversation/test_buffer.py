@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.config.types import Interjection
 from familiar_connect.conversation.buffer import (
+    MAX_BUFFERED,
     MAX_CHANNELS,
     Buffer,
     ChannelState,
@@ -64,6 +65,10 @@ def test_a_full_buffer_keeps_the_newest() -> None:
         buffer.add(said(number))
 
     assert [message.history_id for message in buffer.snapshot()] == [3, 4, 5]
+    usual = Buffer()
+    for number in range(1, MAX_BUFFERED + 2):
+        usual.add(said(number))
+    assert (len(usual), usual.snapshot()[0].history_id) == (200, 2)
 
 
 def test_the_channel_quiet_longest_is_forgotten_first() -> None:
