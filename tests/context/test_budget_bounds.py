@@ -193,6 +193,13 @@ def test_a_message_is_shown_whole_up_to_its_limit(more: int, cut: list[str]) -> 
     assert [note.reason for note in filled(dialogue, budget=10**6)[1]] == cut
 
 
+def test_a_cut_that_saves_nothing_is_told_as_one_token() -> None:
+    """One character over its limit, a message is longer with the words that say what was left out."""
+    dialogue = a_dialogue(said("user", "word " * (SHOWN_MESSAGE_CHARS // 5) + "x"))
+
+    assert [note.tokens_dropped for note in filled(dialogue, budget=10**6)[1]] == [1]
+
+
 # The whole
 
 
@@ -281,7 +288,7 @@ def test_only_the_speakers_people_file_is_protected() -> None:
     assert tokens_of(fit_to_request(packed(nobody, budget_tokens=500, author=None)).budget.kept[0]) < 500
 
 
-@pytest.mark.parametrize("more", [0, 400])
+@pytest.mark.parametrize("more", [0, 1, 400])
 def test_a_new_message_is_shown_whole_up_to_its_limit(caplog: pytest.LogCaptureFixture, more: int) -> None:
     """Beyond it the note says how many tokens that cost, and the log too."""
     turn = PendingTurn(ADA, "word " * (PENDING_CHARS // 5) + "x" * more)

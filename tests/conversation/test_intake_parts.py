@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
-from familiar_connect.conversation.admission import Admission
+from familiar_connect.conversation.admission import Admission, QuietChannels
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
 from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
@@ -31,6 +32,7 @@ from familiar_connect.history.turn_visibility import readers_last_known
 from familiar_connect.history.types import TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+from familiar_connect.support.clock import ManualClock
 
 WREN, HERE, GUILD = "wren", 7, 3
 ADA, BO, PRIVATE = (
@@ -311,6 +313,65 @@ async def test_a_bot_that_was_answered_enough_is_owed_nothing(tmp_path: Path) ->
         house.history.close()
 
     assert seen == [(1, 1), (0, 0)]
+
+
+async def test_what_is_said_in_a_quiet_channel_is_owed_nothing(tmp_path: Path) -> None:
+    """It is stored; neither now nor after a restart is it answered, and nobody is asked whether it may be."""
+    quiet, limits = QuietChannels(tmp_path / "quiet.toml", ManualClock(NOW)), NotingLimits()
+    quiet.set(HERE, NOW + timedelta(hours=1))
+    house = House(tmp_path, quiet=quiet, limits=limits)
+    result = await house.hear("wren?", is_mention=True, place=HereOnce())
+    await house.intake.aclose()
+
+    assert (result, house.owed(), house.monitor.heard, limits.asked) == (IntakeResult.not_answered, [], [], [])
+    assert house.history.count(familiar_id=WREN) == 1
+    house.history.close()
+
+
+async def test_whose_direct_messages_are_heard_can_be_said_while_it_runs(house: House) -> None:
+    """A platform reads it from the owner's settings when it connects."""
+    assert await house.hear(is_dm=True, guild_id=None) is IntakeResult.answering
+    house.intake.hear_dms_of("discord", "owner")
+
+    assert await house.hear(is_dm=True, guild_id=None) is IntakeResult.not_subscribed
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"is_dm": True, "author": BO}, "`dms` under [discord] says whose direct messages are answered"),
+        ({"is_mention": True}, "nobody asked it to listen here; /subscribe-text does"),
+        ({}, None),
+    ],
+)
+async def test_the_log_says_why_somebody_who_spoke_to_us_is_not_heard(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: dict[str, Any], why: str | None
+) -> None:
+    """By the setting that would change it; what others say to each other is no matter."""
+    house = House(tmp_path, dms={})
+    with caplog.at_level(logging.INFO):
+        assert await house.hear(channel_id=99, **more) is IntakeResult.not_subscribed
+    await house.intake.aclose()
+    house.history.close()
+
+    assert [vars(each)["why"] for each in caplog.records if each.message == "stays silent"] == ([why] if why else [])
+
+
+@pytest.mark.parametrize("words", ["can't start new thread", "something else"])
+async def test_only_want_of_memory_is_told_as_not_stored(
+    house: House, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """Any other failure is a fault of the program, and nobody hides it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(HistoryStore, "append_if_new", fail)
+    if "thread" in words:
+        assert await house.hear() is IntakeResult.not_stored
+    else:
+        with pytest.raises(RuntimeError):
+            await house.hear()
 
 
 async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: Path) -> None:
