@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.conversation import admission as admission_module
-from familiar_connect.conversation.admission import Admission, QuietChannels
+from familiar_connect.conversation.admission import MAX_CHANNELS, Admission, QuietChannels
 from familiar_connect.conversation.place_readers import OwnerContact
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author
@@ -133,6 +133,13 @@ def test_bots_are_answered_so_often_until_somebody_else_speaks(
     assert admission.has_answered_bots_enough(turns(*authors)) is is_enough
 
 
+def test_words_of_nobody_end_the_count_as_a_person_does(tmp_path: Path) -> None:
+    """A narrator's, say."""
+    admission = admission_of(tmp_path, bots=frozenset({ROBOT.canonical_key}), bot_reply_limit=2)
+    *earlier, told = turns(None, None, ROBOT)
+    assert not admission.has_answered_bots_enough([*earlier, replace(told, author=None)])
+
+
 def test_a_channel_is_quiet_until_its_time_also_after_a_restart(tmp_path: Path) -> None:
     """To the second; what is over is over, and whoever ends it early is told that there was something to end."""
     clock, path = ManualClock(NOON), tmp_path / "quiet.toml"
@@ -152,21 +159,20 @@ def test_a_channel_is_quiet_until_its_time_also_after_a_restart(tmp_path: Path) 
     assert (again.until(1), "[[channel]]" in path.read_text(encoding="utf-8")) == (None, False)
 
 
-def test_what_is_over_leaves_the_file_and_the_latest_of_too_many_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_over_leaves_the_file_and_the_latest_of_too_many_stay(tmp_path: Path) -> None:
     """The list does not grow with the years."""
-    monkeypatch.setattr(admission_module, "MAX_CHANNELS", 2)
     clock, path = ManualClock(NOON), tmp_path / "quiet.toml"
     quiet = QuietChannels(path, clock)
     quiet.set(1, NOON + HOUR)
     clock.advance(3600)
-    for channel_id in (2, 3):
-        quiet.set(channel_id, NOON + 3 * HOUR)
-        assert "channel_id = 1\n" not in path.read_text(encoding="utf-8")
-    quiet.set(4, NOON + 2 * HOUR)
+    quiet.set(2, NOON + 3 * HOUR)
+    assert "channel_id = 1\n" not in path.read_text(encoding="utf-8")
 
-    assert [each for each in range(6) if QuietChannels(path, clock).until(each)] == [3, 4]
+    row = f"[[channel]]\nchannel_id = %d\nuntil = {(NOON + 3 * HOUR).isoformat()!r}\n"
+    path.write_text("".join(row % number for number in range(1, MAX_CHANNELS + 1)), encoding="utf-8")
+    QuietChannels(path, clock).set(9_000, NOON + 2 * HOUR)
+    kept = QuietChannels(path, clock)
+    assert [bool(kept.until(each)) for each in (1, 2, 5_000, 9_000)] == [False, True, True, True]
 
 
 def test_rows_of_quiet_channels_that_say_nothing_are_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,6 +185,8 @@ def test_rows_of_quiet_channels_that_say_nothing_are_skipped(tmp_path: Path, cap
 
     assert [each for each in range(1, 6) if quiet.until(each)] == [5]
     assert len([each for each in caplog.records if "names no quiet channel" in each.message]) == 4
+    path.write_text("channel = [1, 2]", encoding="utf-8")
+    assert QuietChannels(path, ManualClock(NOON)).until(1) is None
 
 
 def test_a_thread_is_quiet_with_its_channel(tmp_path: Path) -> None:
