@@ -124,6 +124,18 @@ async def test_what_is_answered_otherwise_in_the_same_talk_is_not_kept(tmp_path:
     assert "I live in Graz, too." in table.read("people/discord-2.md")
 
 
+async def test_a_slip_takes_back_what_its_speaker_said_just_before(tmp_path: Path) -> None:
+    """That and nothing else; whoever has said nothing yet takes back nothing."""
+    table = WriterSetup(tmp_path)
+    table.say((BOB, "scratch that"), (ALICE, "I live in Lyon."), (ALICE, "I'm allergic to nuts."))
+    table.say((BOB, "I work as a baker."), (ALICE, "scratch that"))
+    await small(table).run()
+
+    assert "I live in Lyon." in table.read("people/discord-1.md")
+    assert "allergic" not in table.read("people/discord-1.md")
+    assert "I work as a baker." in table.read("people/discord-2.md")
+
+
 async def test_a_pass_quotes_so_much_of_a_talk_and_no_more(tmp_path: Path) -> None:
     """What weighs most, in the order it was said."""
     table = WriterSetup(tmp_path)
