@@ -38,6 +38,7 @@ from familiar_connect.context.window_fit import (
 )
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
+from tests.fakes.chat import a_turn, message_by
 from tests.fakes.context import ADA, PLENTY, a_dialogue, a_piece, a_request, said
 
 TEN = "x" * 40
@@ -113,6 +114,14 @@ def test_what_stays_in_the_middle_of_a_dialogue_is_not_told_as_lost() -> None:
     _, (note,) = filled(a_dialogue(*items), budget=10)
 
     assert note.text == f"{'a' * 40}\n{'c' * 40}"
+
+
+def test_a_dialogue_that_loses_blanks_alone_has_lost_nothing() -> None:
+    """No note is made of them."""
+    items = [said("user", " " * 4000), said("user", TEN)]
+    (left,), notes = filled(a_dialogue(*items), budget=20)
+
+    assert (left.items, notes) == ((items[1],), [])
 
 
 def test_a_dialogue_that_fits_once_a_message_is_shown_without_its_middle_loses_no_turn() -> None:
@@ -300,6 +309,15 @@ def test_a_new_message_is_shown_whole_up_to_its_limit(caplog: pytest.LogCaptureF
         [("pending", "truncated", max(1, lost), "message")] if more else []
     )
     assert len(caplog.records) == len(notes)
+
+
+async def test_where_the_dialogue_holds_the_new_messages_their_cut_is_told_once() -> None:
+    """By the layer that they stand in."""
+    asked = message_by("word " * (PENDING_CHARS // 5) + "x" * 400)
+    turn = await a_turn(asked)
+    pending = (PendingTurn(ADA, asked.text),)
+
+    assert fit_to_request(packed(pending_turns=pending, turn=turn)).budget.dropped == []
 
 
 # One model's window
