@@ -455,6 +455,20 @@ async def test_speech_is_kept_of_those_who_are_heard(house: House, more: dict[st
         )
 
 
+async def test_speech_stays_kept_where_its_turn_could_not_be_stored(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next start stores it."""
+    await house.intake.keep_speech("k", a_message("words"), cast(Any, Here()))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise HistoryError("the disk is full")
+
+    monkeypatch.setattr(HistoryStore, "append_if_new", refuse)
+    assert await house.hear("words", speech=["k"]) is IntakeResult.not_stored
+    assert house.speech() == [(1,)]
+
+
 async def test_speech_that_cannot_be_kept_costs_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored when it is received."""
 

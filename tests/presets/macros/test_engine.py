@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from familiar_connect.presets.macros.builtins import MACROS
-from familiar_connect.presets.macros.engine import expand, substitute
+from familiar_connect.presets.macros.engine import escape_braces, expand, substitute, unescape_braces
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import ChatLine
 
@@ -222,3 +222,12 @@ def test_every_macro_bears_any_number_of_arguments() -> None:
         except Exception as error:
             raised.append((call, repr(error)))
     assert (raised, unknown) == ([], [])
+
+
+def test_braces_that_no_macro_is_to_match_come_back_as_they_were() -> None:
+    """A name or a card's text may look like a macro."""
+    text = "I am {{user}}, {really}"
+
+    assert "{" not in escape_braces(text)
+    assert "}" not in escape_braces(text)
+    assert unescape_braces(escape_braces(text)) == text

@@ -92,3 +92,9 @@ def test_numbers_are_written_as_a_browser_writes_them(text: str, expected: str) 
 
     assert number is not None
     assert expected == format_number(number)
+
+
+@pytest.mark.parametrize("blank", ["", " ", " \n\t"])
+def test_what_is_blank_counts_as_nothing(blank: str) -> None:
+    """As it does in a browser."""
+    assert number_of(blank) == 0.0
