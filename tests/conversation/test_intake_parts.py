@@ -21,7 +21,7 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation.admission import Admission, QuietChannels
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
-from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
+from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import DeliveryError, HistoryError
@@ -243,6 +243,24 @@ async def test_what_is_no_occasion_is_stored_and_nothing_else(house: House, occa
     assert (house.monitor.heard, house.interrupted, house.turns_told) == ([], [], 1)
     assert bool(place.notices) is ("due" in occasion)
     assert len(house.owed()) == int("due" in occasion)
+
+
+@pytest.mark.parametrize(
+    ("chars", "is_told"), [(5, False), (LONG_MESSAGE_CHARS, False), (LONG_MESSAGE_CHARS + 1, True)]
+)
+async def test_who_writes_more_than_the_model_is_shown_is_told_so(house: House, chars: int, is_told: bool) -> None:
+    """All of it is stored."""
+    place = Here()
+    await house.hear("x" * chars, place=place)
+    (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
+
+    assert (len(turn.content), bool(place.notices)) == (chars, is_told)
+
+
+async def test_a_bot_that_nobody_named_is_not_heard(house: House) -> None:
+    """Nothing of it is stored."""
+    assert await house.hear("wren?", is_bot=True) is IntakeResult.not_a_person
+    assert (house.history.count(familiar_id=WREN), house.monitor.heard) == (0, [])
 
 
 async def test_an_answer_is_owed_where_we_are_addressed_and_the_place_can_keep_it(house: House) -> None:
