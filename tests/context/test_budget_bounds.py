@@ -318,6 +318,8 @@ async def test_where_the_dialogue_holds_the_new_messages_their_cut_is_told_once(
     pending = (PendingTurn(ADA, asked.text),)
 
     assert fit_to_request(packed(pending_turns=pending, turn=turn)).budget.dropped == []
+    full = packed(a_piece("word " * 4000), pending_turns=pending, turn=turn, budget_tokens=500)
+    assert [note.full for note in fit_to_request(full).budget.dropped] == ["total"]
 
 
 # One model's window

@@ -21,7 +21,7 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation.admission import Admission, QuietChannels
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
-from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, TOO_LATE, Intake, IntakeResult
+from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import DeliveryError, HistoryError
@@ -322,15 +322,17 @@ async def test_a_bot_that_was_answered_enough_is_owed_nothing(tmp_path: Path) ->
     """It spoke to us, so an answer was owed for a moment; the next start must not give it."""
     bot = Author("discord", "77", "robot", "Robot")
     seen = []
-    for limit in (1, 0):
-        house = House(tmp_path / str(limit), bots=frozenset({bot.canonical_key}), bot_reply_limit=limit)
+    for limit, replies in ((1, 0), (2, 1), (2, 2), (0, 0)):
+        house = House(tmp_path / f"{limit} {replies}", bots=frozenset({bot.canonical_key}), bot_reply_limit=limit)
+        for _ in range(replies):
+            house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="assistant", content="yes?")
         await house.hear("wren?", author=bot, is_bot=True, place=HereOnce())
         await house.intake.wait_until_idle()
         seen.append((len(house.owed()), len(house.monitor.heard)))
         await house.intake.aclose()
         house.history.close()
 
-    assert seen == [(1, 1), (0, 0)]
+    assert seen == [(1, 1), (1, 1), (0, 0), (0, 0)]
 
 
 async def test_what_is_said_in_a_quiet_channel_is_owed_nothing(tmp_path: Path) -> None:
