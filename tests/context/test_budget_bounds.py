@@ -425,6 +425,14 @@ def test_an_exchange_is_the_oldest_question_and_the_answer_after_it(roles: str, 
     assert letters(drop_oldest(prompt, 1).items) == left
 
 
+def test_a_date_at_the_end_is_none_before_the_first_turn() -> None:
+    """It stays, and nobody is told that it went."""
+    spacer = ContextItem.of("user", "D", tag=ItemTag.DATE_SPACER)
+    cut = drop_oldest(Prompt(items=(said("user", "a"), said("user", "b"), spacer)), 1)
+
+    assert (letters(cut.items), [note.text for note in cut.dropped]) == ("bD", ["a"])
+
+
 def test_what_is_cut_is_told_by_its_source() -> None:
     """History where it has none."""
     turns = [replace(said(role, role), source=source) for role, source in (("user", "imported"), ("user", ""))]

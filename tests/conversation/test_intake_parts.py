@@ -762,6 +762,17 @@ async def test_who_goes_on_talking_in_their_own_chat_has_let_the_earlier_questio
     again.history.close()
 
 
+async def test_a_question_that_comes_a_second_time_still_waits(house: House, tmp_path: Path) -> None:
+    """Sent again by a page that saw no answer: its person has not gone on talking."""
+    person = Author("web", "1", "ada", "Ada")
+    question: dict[str, Any] = {"text": "well?", "is_mention": True, "author": person, "message_id": "7"}
+    again = await owe(house, tmp_path, question)
+
+    assert await again.hear(place=HereOnce(), **question) is IntakeResult.seen_before
+    assert again.owed() == [(1, 1)]
+    again.history.close()
+
+
 async def test_what_scripts_make_of_a_message_is_stored_beside_its_words(tmp_path: Path) -> None:
     """The words stay as they were said; without scripts there is no other view."""
     for folder, view in (("one", lambda message: message.text.upper()), ("two", None)):
