@@ -427,6 +427,35 @@ async def test_a_place_may_take_a_moment_to_say_who_reads_it(house: House) -> No
     assert turn.audience == whole_server("discord", GUILD)
 
 
+async def test_waiting_for_the_intake_waits_for_what_is_being_heard(house: House) -> None:
+    """A place that takes a moment keeps it from being idle."""
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    class SlowHere(Here):
+        async def scene(self) -> Scene:
+            reached.set()
+            await go.wait()
+            return LOUNGE
+
+    heard = asyncio.create_task(house.hear("hello", place=SlowHere()))
+    await reached.wait()
+    idle = asyncio.create_task(house.intake.wait_until_idle())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not idle.done()
+    go.set()
+    await idle
+
+    assert await heard is IntakeResult.considering
+    assert len(house.monitor.heard) == 1
+
+
+async def test_what_wants_an_answer_is_answered_at_once(house: House) -> None:
+    """Nobody decides whether."""
+    assert await house.hear("well?", wants_answer=True) is IntakeResult.answering
+    assert [each["is_private"] for each in house.monitor.heard] == [True]
+
+
 async def test_waiting_for_the_intake_waits_for_the_monitor(house: House) -> None:
     """What was heard is handed on to it."""
     await house.hear("hello")
@@ -730,6 +759,23 @@ async def test_questions_nobody_may_answer_any_more_are_settled(house: House, tm
     )
     assert again.owed() == [(3, 0)]
     assert await again.intake.answer_owed(HERE, cast(Any, HereOnce()), within_s=900, now=NOW) == 0
+    again.history.close()
+
+
+@pytest.mark.parametrize(
+    ("dms", "count", "heard", "owed"), [("everyone", 1, [(True, False)], [(1, 1)]), ("off", 0, [], [])]
+)
+async def test_a_question_of_a_direct_conversation_is_answered_as_one(
+    house: House, tmp_path: Path, dms: str, count: int, heard: list[tuple[bool, bool]], owed: list[tuple[int, int]]
+) -> None:
+    """Without a mention, and only while its person may write to it."""
+    again = await owe(house, tmp_path, {"text": "well?", "is_dm": True, "guild_id": None})
+    again.intake.hear_dms_of("discord", dms)
+    answered = await again.intake.answer_owed(HERE, cast(Any, HereOnce()), within_s=900, now=NOW, is_dm=True)
+    await again.intake.wait_until_idle()
+
+    assert (answered, again.owed()) == (count, owed)
+    assert [(each["is_private"], each["is_mention"]) for each in again.monitor.heard] == heard
     again.history.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from familiar_connect.presets.macros.builtins import MACROS
 from familiar_connect.presets.macros.engine import escape_braces, expand, substitute, unescape_braces
+from familiar_connect.presets.macros.evaluation import MAX_NOTES
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import ChatLine
 
@@ -173,6 +174,13 @@ def test_sillytavern_alone_reads_none_of_ours() -> None:
 
     assert substitute("{{bot}}{{hidden_key:x}}", ctx) == "{{bot}}{{hidden_key:x}}"
     assert substitute("[{{summary}}]", replace(ctx, summary="Rain.")) == "[]"
+
+
+def test_so_many_unknown_names_are_told_and_no_more() -> None:
+    """The first ones: a card may have any number."""
+    text = "".join(f"{{{{nobody{number}}}}}" for number in range(MAX_NOTES + 2))
+
+    assert expand(text, context()).unknown == tuple(f"nobody{number}" for number in range(MAX_NOTES))
 
 
 def test_of_an_unknown_block_sillytavern_leaves_the_last_braces() -> None:
