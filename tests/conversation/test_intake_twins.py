@@ -72,6 +72,17 @@ async def test_what_is_said_again_by_another_is_two_questions(house: House, monk
     assert house.owed() == [(1, 1)]
 
 
+async def test_closing_ends_the_wait_for_a_deletion(house: House) -> None:
+    """Nothing more is handed on; what was heard is in the history."""
+    await house.hear("tell me of tea", is_mention=True)
+    await house.hear("tell me of tea", author=LUNA, webhook=HOOK)
+    await house.intake.aclose()
+    house.intake.revise(HERE, 1, None)
+    await house.intake.wait_until_idle()
+
+    assert [each["history_id"] for each in house.monitor.heard] == [1]
+
+
 @pytest.mark.parametrize(("keeps", "owed"), [(True, 1), (False, 0)])
 async def test_a_twin_is_owed_an_answer_where_the_place_keeps_questions(house: House, keeps: bool, owed: int) -> None:
     """As every message is."""
