@@ -186,6 +186,7 @@ class House:
         )
 
     async def _interrupt(self, message: InboundMessage) -> None:
+        await asyncio.sleep(0)  # the piece that is on its way
         self.interrupted.append(message.text)
 
     async def _notify(self) -> None:
@@ -390,6 +391,23 @@ async def test_only_want_of_memory_is_told_as_not_stored(
     else:
         with pytest.raises(RuntimeError):
             await house.hear()
+
+
+async def test_how_often_a_bot_was_answered_is_looked_up_a_hundred_turns_back(tmp_path: Path) -> None:
+    """What bots say to each other in a busy channel is not read to its beginning."""
+    bot = Author("discord", "77", "robot", "Robot")
+    house = House(tmp_path, bots=frozenset({bot.canonical_key}), bot_reply_limit=1)
+    house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="assistant", content="yes?")
+    heard = []
+    for turns_since in (99, 0):
+        with house.history.database.transaction():
+            for _ in range(turns_since):
+                house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="user", content="beep", author=bot)
+        heard.append(await house.hear("wren?", author=bot, is_bot=True))
+    await house.intake.aclose()
+    house.history.close()
+
+    assert heard == [IntakeResult.not_answered, IntakeResult.considering]
 
 
 async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: Path) -> None:
