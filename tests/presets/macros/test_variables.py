@@ -38,6 +38,7 @@ from familiar_connect.presets.macros.variables import format_number, number_of
             "true false true true false false",
         ),
         ("{{.t = b}}{{.t == b}} {{.t > a}}", "true false"),
+        ("{{.t = b}}{{.t < 3}} {{.t >= 3}} {{.n = 3}}{{.n > b}} {{.n <= b}}", "false false false false"),
         ("{{$g = 1}}{{$g}}{{.g}}", "1"),
         ("{{.my-var = {{newline}}x}}[{{.my-var}}]", "[\nx]"),
         ("{{.x=3}}{{.x y}}{{.x?}}{{.x y z}}", "33{{.x y z}}"),
