@@ -124,6 +124,16 @@ async def test_what_is_answered_otherwise_in_the_same_talk_is_not_kept(tmp_path:
     assert "I live in Graz, too." in table.read("people/discord-2.md")
 
 
+@pytest.mark.parametrize("others", [0, 1])
+async def test_whoever_talks_alone_is_taken_to_tell_of_their_own(tmp_path: Path, others: int) -> None:
+    """Among several, she may be anybody's."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "She works at the bakery."), *[(BOB, "I live in Graz.")] * others)
+    await small(table).run()
+
+    assert ("bakery" in table.read("people/discord-1.md")) is not bool(others)
+
+
 async def test_a_slip_takes_back_what_its_speaker_said_just_before(tmp_path: Path) -> None:
     """That and nothing else; whoever has said nothing yet takes back nothing."""
     table = WriterSetup(tmp_path)
