@@ -159,6 +159,21 @@ async def test_a_pass_quotes_so_much_of_a_talk_and_no_more(tmp_path: Path) -> No
     assert "June 3" in said[-1]
 
 
+async def test_what_is_said_over_and_over_takes_one_place(tmp_path: Path) -> None:
+    """Other words have the rest; the quote is of when it was first said."""
+    table = WriterSetup(tmp_path)
+    table.say(*[(ALICE, "I decided to marry my partner Tom on June 3.")] * (MAX_LINES_PER_PASS + 5))
+    table.say((ALICE, "I like record number 1 of my shelf."))
+    await small(table).run()
+    promise = "Alice said: I decided to marry my partner Tom on June 3."
+
+    assert bullets_under(table.read(SESSION), "What was said") == [
+        promise,
+        "Alice said: I like record number 1 of my shelf.",
+    ]
+    assert Provenance(tmp_path / "audit").sources_of(SESSION)[part_hash(promise)] == (1,)
+
+
 async def test_a_quote_stands_in_the_list_also_where_the_owner_wrote_the_same(tmp_path: Path) -> None:
     """The quote says who said it when; one that a list has is not added again."""
     table = WriterSetup(tmp_path)
