@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TypedDict, Unpack
 
 from familiar_connect.audience import Audience, AudienceKind
@@ -85,23 +85,6 @@ def server_target(parts: PartAudiences, request: ContextRequest) -> str | None:
     if hidden or said not in (None, audience):
         return parts.choose_beside(base, audience)
     return base
-
-
-def is_channel_visible(
-    request: ContextRequest, channel_id: int, parent_id: int | None = None, *, private: Collection[int] = ()
-) -> bool:
-    """Whether a channel, private or not, lets its talk be told where *request* comes from."""
-    if request.settings.private_channels_bypass:
-        return True
-    closed = frozenset(private) | (request.scene.private_channel_ids if request.scene is not None else frozenset())
-    if {request.channel_id, _parent(request, request.channel_id)} & closed:
-        return True
-    return not {channel_id, parent_id, _parent(request, channel_id)} & closed
-
-
-def _parent(request: ContextRequest, channel_id: int) -> int | None:
-    channels = request.scene.channels if request.scene is not None else ()
-    return next((each.parent_id for each in channels if each.channel_id == channel_id), None)
 
 
 def audience_of_turn(request: ContextRequest) -> AudienceOfTurn | None:

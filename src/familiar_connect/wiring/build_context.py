@@ -33,7 +33,6 @@ from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, ModeInstructionProvider
 from familiar_connect.context.providers.owner_notes import ChannelNotesProvider, ConditioningProvider, PinnedProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.people import ChannelReminders
 from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider, ServerMemoriesProvider
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.render import RenderOptions
@@ -71,7 +70,7 @@ def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock)
             privacy=stores.privacy,
             zone=ZoneInfo(config.display_tz),
             clock=clock,
-            reminders=ChannelReminders(stores.reminders),
+            reminders=stores.reminders,
         ),
         "sample_dialogues": SampleDialoguesProvider(stores.memory),
     }

@@ -82,8 +82,7 @@ def scene_of(channel: Any, *, me: Any) -> Scene:
         roles=tuple(_role(role) for role in guild.roles[:MAX_ROLES]),
         channels=_channels(guild),
         emojis=tuple(
-            Emoji(name=emoji.name, emoji_id=str(emoji.id), url=emoji.url, is_animated=emoji.animated)
-            for emoji in guild.emojis[:MAX_EMOJIS]
+            Emoji(name=emoji.name, emoji_id=str(emoji.id), url=emoji.url) for emoji in guild.emojis[:MAX_EMOJIS]
         ),
         stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
         is_hidden=True,

@@ -1,28 +1,22 @@
 """ParticipantsProvider: who is here and how to mention them; clock and presence apart, for those change every turn.
 
 The list is the same as long as the company is. A person's own choice comes before every setting: presence,
-roles and memories are told only of those who allow everything, and nobody at FULL privacy is named.
+and roles are told only of those who allow everything, and nobody at FULL privacy is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.providers.scene.people import Participant, PeopleFacts, PeopleSources, list_participants
-from familiar_connect.context.providers.scene.protocols import (
-    Enricher,
-    KeptMemory,
-    PendingReminder,
-    PersonalMemories,
-    Reminders,
-)
+from familiar_connect.context.providers.scene.people import Participant, list_participants
 from familiar_connect.context.providers.scene.text import (
     channel_name,
     inline_safe,
     is_voice_channel,
-    persona_of,
     readable,
     scene_budget,
 )
@@ -36,15 +30,19 @@ from familiar_connect.context.types import (
     Modality,
     Priority,
 )
-from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy
+from familiar_connect.history.reminders import ReminderBook, StoredReminder
+from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Privacy
 from familiar_connect.llm.types import TextPart
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.system_notes import speaker_name, wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
+logger = logging.getLogger(__name__)
+
+REMINDERS_LIMIT_S = 1.5
 NOW_DEPTH = 2
 NOW_ORDER = 10
-MOST_MEMORIES = 20
 MAX_PERSONA_CHARS = 1_500
 MOST_REMINDERS = 10
 MOST_ROLES = 6
@@ -81,32 +79,41 @@ class ParticipantsProvider:
         privacy: Privacy = EVERYTHING_ALLOWED,
         zone: tzinfo = UTC,
         clock: Clock | None = None,
-        memories: PersonalMemories | None = None,
-        reminders: Reminders | None = None,
-        enrichers: Sequence[Enricher] = (),
+        reminders: ReminderBook | None = None,
     ) -> None:
         self._privacy = privacy
         self._zone = zone
         self._clock = clock or SystemClock()
-        self.sources = PeopleSources(memories, reminders, tuple(enrichers))
+        self._reminders = reminders
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         people = list_participants(request, self._privacy)
-        facts = await self.sources.ask(people, request)
-        listed = self._list(people, facts, request)
+        listed = self._list(people, await self._read_reminders(request), request)
         return [*([listed] if listed is not None else []), self._now(people, request)]
 
     # The list
 
-    def _list(self, people: Sequence[Participant], facts: PeopleFacts, request: ContextRequest) -> Contribution | None:
+    async def _read_reminders(self, request: ContextRequest) -> Sequence[StoredReminder]:
+        """Those of the place that is answered; what somebody asked for elsewhere is not told here."""
+        if self._reminders is None:
+            return ()
+        try:
+            async with asyncio.timeout(REMINDERS_LIMIT_S):
+                return await off_loop(self._reminders.of_channel, request.channel_id)
+        except Exception as error:  # isolation: the list is worth more than any one detail
+            logger.warning("reminders were left out of the list of people", extra={"error": type(error).__name__})
+            return ()
+
+    def _list(
+        self, people: Sequence[Participant], reminders: Sequence[StoredReminder], request: ContextRequest
+    ) -> Contribution | None:
         if not people:
             return None
-        details = [self._details(person, facts, request) for person in people]
+        details = [self._details(person, reminders, request) for person in people]
         spoken = request.modality is Modality.voice
-        tasks = self._own_tasks(facts, request)
         room = int(scene_budget(request) * LIST_SHARE)
         text = ""
-        for text in _ever_shorter(people, details, tasks, channel_name(request), handles=not spoken):
+        for text in _ever_shorter(people, details, channel_name(request), handles=not spoken):
             if estimate_tokens(text) <= room:
                 break
         item = ContextItem(
@@ -128,7 +135,7 @@ class ParticipantsProvider:
             audiences=request.own_audience,
         )
 
-    def _details(self, person: Participant, facts: PeopleFacts, request: ContextRequest) -> list[str]:
+    def _details(self, person: Participant, reminders: Sequence[StoredReminder], request: ContextRequest) -> list[str]:
         """What is told of one person, a line each."""
         lines: list[str] = []
         member, author = person.member, person.author
@@ -144,28 +151,13 @@ class ParticipantsProvider:
         is_owner = author.platform in LOCAL_PLATFORMS and not author.is_familiar
         if request.persona and request.preset is None and is_owner:
             lines.append(inline_safe(readable(request, request.persona, user=person.name), MAX_PERSONA_CHARS))
-        if kept := facts.memories.get(author.canonical_key, ()):
-            said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])
-            lines.append(f"You remember: {'; '.join(said)}")
-        if person.is_open:
-            lines += [inline_safe(line, 300) for each in facts.more for line in each.get(author.canonical_key, ())]
-        waiting = [each for each in facts.reminders if _is_for(each, author, request)][:MOST_REMINDERS]
-        lines += [f"Reminder {self._reminder(each)}" for each in waiting]
-        return lines
+        waiting = [each for each in reminders if each.author.canonical_key == author.canonical_key]
+        return lines + [f"Reminder {self._reminder(each)}" for each in waiting[:MOST_REMINDERS]]
 
-    def _memory(self, kept: KeptMemory, person: Participant, request: ContextRequest) -> str:
-        return f"(id:{inline_safe(kept.id, 40)}) {inline_safe(readable(request, kept.text, user=person.name), 300)}"
-
-    def _reminder(self, reminder: PendingReminder) -> str:
+    def _reminder(self, reminder: StoredReminder) -> str:
         due = reminder.due_at.astimezone(self._zone)
-        again = f", {inline_safe(reminder.recurrence, 60)}" if reminder.recurrence else ""
-        return f"(id:{inline_safe(reminder.id, 40)}) {inline_safe(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
-
-    def _own_tasks(self, facts: PeopleFacts, request: ContextRequest) -> list[str]:
-        if request.turn is not None and request.turn.imitated is not None:
-            return []
-        own = [each for each in facts.reminders if each.recipient is None and _is_personas(each, request)]
-        return [f"You are to do {self._reminder(each)}" for each in own[:MOST_REMINDERS]]
+        again = f", {inline_safe(reminder.repeats.words, 60)}" if reminder.repeats is not None else ""
+        return f"(id:{reminder.id}) {inline_safe(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
 
     # The moment
 
@@ -205,23 +197,25 @@ def imitation_directive(request: ContextRequest) -> Directives:
 
 
 def _ever_shorter(
-    people: Sequence[Participant],
-    details: Sequence[Sequence[str]],
-    tasks: Sequence[str],
-    channel: str,
-    *,
-    handles: bool,
-) -> list[str]:
+    people: Sequence[Participant], details: Sequence[Sequence[str]], channel: str, *, handles: bool
+) -> Iterator[str]:
     """The list in full, without details, without handles, and with fewer names."""
     heads = [_head(person, handles=handles) for person in people]
-    full = [line for head, more in zip(heads, details, strict=True) for line in (head, *(f"  {each}" for each in more))]
+    yield _note_of(
+        [line for head, more in zip(heads, details, strict=True) for line in (head, *(f"  {each}" for each in more))],
+        channel,
+    )
+    yield _note_of(heads, channel)
     names = [_head(person, handles=False) for person in people]
-    texts = [[*full, *tasks], heads, names]
+    yield _note_of(names, channel)
     count = len(names)
     while count > 4:
         count //= 2
-        texts.append([*names[:count], f"- and {len(names) - count} more"])
-    return [wrap_note("\n".join(["People here:", *lines, f"Channel: {channel}"])) for lines in texts]
+        yield _note_of([*names[:count], f"- and {len(names) - count} more"], channel)
+
+
+def _note_of(lines: Sequence[str], channel: str) -> str:
+    return wrap_note("\n".join(["People here:", *lines, f"Channel: {channel}"]))
 
 
 def _head(person: Participant, *, handles: bool) -> str:
@@ -236,16 +230,6 @@ def _head(person: Participant, *, handles: bool) -> str:
         return f"{name}; ask who is meant before you mention them" if person.aliases else name
     first, *others = (f"@{{{handle}}}" for handle in person.handles)
     return f"{name}; mention: {first}" + (f" (also {', '.join(others)})" if others else "")
-
-
-def _is_personas(reminder: PendingReminder, request: ContextRequest) -> bool:
-    return not reminder.persona or reminder.persona.casefold() == persona_of(request).casefold()
-
-
-def _is_for(reminder: PendingReminder, author: Author, request: ContextRequest) -> bool:
-    recipient = reminder.recipient
-    same = recipient is not None and recipient.canonical_key == author.canonical_key
-    return same and _is_personas(reminder, request)
 
 
 def clock_line(at: datetime) -> str:
