@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypedDict, Unpack
 
 from familiar_connect.audience import Audience, AudienceKind
-from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.history.types import HistoryTurn
@@ -18,8 +17,6 @@ from familiar_connect.support.text import to_slug
 
 SERVERS = "servers"
 """The folder of what is known of servers and direct messages; each file is told in its own place only."""
-
-_DMS = (ChannelKind.dm, ChannelKind.group_dm)
 
 AudienceOfTurn = Callable[[HistoryTurn], Audience | None]
 
@@ -35,16 +32,6 @@ class ScopeFacts(TypedDict, total=False):
     exclude_folders: tuple[str, ...]
 
 
-def is_dm(request: ContextRequest) -> bool:
-    """Whether the conversation is between two, or a few, and on no server."""
-    scene = request.scene
-    if scene is None:
-        return request.guild_id is None
-    if scene.is_dm or scene.channel is not None:
-        return scene.is_dm or (scene.channel is not None and scene.channel.kind in _DMS)
-    return request.guild_id is None and scene.server_name is None and scene.server_id is None
-
-
 def server_path(request: ContextRequest) -> str | None:
     """The file of the server, or of the direct message, that *request* comes from.
 
@@ -55,7 +42,7 @@ def server_path(request: ContextRequest) -> str | None:
     if someone is None:
         return None
     platform = to_slug(someone.platform) or "unknown"
-    if is_dm(request):
+    if request.is_dm:
         return f"{SERVERS}/{platform}-dm-{request.channel_id}.md"
     server = request.guild_id if request.guild_id is not None else scene.server_id if scene is not None else None
     return f"{SERVERS}/{platform}-{request.channel_id if server is None else server}.md"
@@ -80,7 +67,7 @@ def server_target(parts: PartAudiences, request: ContextRequest) -> str | None:
     if base is None or request.readers is None:
         return base
     audience = request.readers.audience
-    hidden = audience.kind is AudienceKind.CHANNEL and not is_dm(request)
+    hidden = audience.kind is AudienceKind.CHANNEL and not request.is_dm
     said = read_audience(parts.store.read_if_present(base) or "")
     if hidden or said not in (None, audience):
         return parts.choose_beside(base, audience)

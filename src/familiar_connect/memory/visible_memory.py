@@ -15,9 +15,9 @@ from typing import Literal, Protocol
 from familiar_connect.audience import OWNER, Audience, DisclosurePolicy, Readers, may_tell_all
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.history.turn_visibility import may_tell_turn
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import MARK, is_marked
 from familiar_connect.memory.index.protocols import RecallScope, RetrievedChunk
+from familiar_connect.memory.note_paths import is_archive
 from familiar_connect.memory.part_audiences import MayTell, PartAudiences, VisibleText
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import GrepHits, MemoryEntry

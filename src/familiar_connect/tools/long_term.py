@@ -21,8 +21,8 @@ from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.file_audience import with_audience
+from familiar_connect.memory.note_paths import people_path
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import people_path
 from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS, without_placeholders
 from familiar_connect.memory.visibility import read_server_notes, server_path, server_target
 from familiar_connect.memory.visible_memory import VisibleMemory

@@ -22,7 +22,6 @@ from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.history.compact_summary import CompactSummary
 from familiar_connect.context.render import render_options
 from familiar_connect.conversation.admission import Admission
@@ -40,6 +39,7 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
