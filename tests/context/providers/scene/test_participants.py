@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member
 from familiar_connect.chat.types import ListedUser, Turn
 from familiar_connect.config.types import ChannelMode, PlaceSettings
-from familiar_connect.context.providers.scene.participants import ParticipantsProvider, clock_line
-from familiar_connect.context.providers.scene.people import list_participants
+from familiar_connect.context.providers.scene.participants import ParticipantsProvider, clock_line, list_participants
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.reminders import StoredReminder
