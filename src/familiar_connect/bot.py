@@ -17,7 +17,7 @@ from types import FrameType
 from familiar_connect.config.command import command_name
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
+from familiar_connect.config.llm import MAIN_SLOT, OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.permissions import refuse_links
 from familiar_connect.config.secrets import Secrets
@@ -70,7 +70,7 @@ def load_familiar(
     consent = OwnerConsent(home, folder.root.name)
     config = load_allowed_config(folder.settings_file, consent, defaults_path=defaults_path, zone=zone)
     if speaks_through is not None:
-        config = replace(config, llm={**config.llm, "main_prose": speaks_through})
+        config = replace(config, llm={**config.llm, MAIN_SLOT: speaks_through})
     secrets, trust = Secrets(home), TrustedOrigins(home)
     trust.check(config.llm, file=FamiliarFolder(root).settings_file)
     servers = EmbeddedServers(home=home, cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
@@ -92,7 +92,7 @@ def load_familiar(
         consent=consent,
         added=create_parts(extensions, maker),
     )
-    main = config.llm["main_prose"]
+    main = config.llm[MAIN_SLOT]
     if not main.is_embedded:
         return familiar, None
     embedded = servers.server_for(main.model)

@@ -21,6 +21,7 @@ from familiar_connect.config.channel import ChannelConfig
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.history.compact_summary import CompactSummary
 from familiar_connect.context.render import render_options
@@ -206,7 +207,7 @@ def build_conversation(
         options=MonitorOptions(
             familiar_id=familiar_id,
             decide_with=config.decide_with,
-            reply_model=inputs.models.model("main_prose"),
+            reply_model=inputs.models.model(MAIN_SLOT),
             labels=inputs.labels,
             privacy=stores.privacy,
             clock=inputs.clock,

@@ -65,8 +65,7 @@ from familiar_connect.memory.index.relevance import (
 from familiar_connect.memory.note_paths import people_path, people_path_prefixes
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import recall_scope
-from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
+from familiar_connect.memory.visible_memory import VisibleMemory, only_visible, recall_scope
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
 from familiar_connect.support.thread_pools import ThreadPool
 

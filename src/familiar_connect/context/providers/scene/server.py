@@ -44,8 +44,7 @@ from familiar_connect.context.types import (
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.memory.visibility import read_server_notes, server_path
-from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.visible_memory import VisibleMemory, read_server_notes, server_path
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.markdown import read_headings
