@@ -10,6 +10,7 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
+    AudienceKind,
     Confidence,
     DisclosurePolicy,
     Readers,
@@ -172,3 +173,12 @@ def test_a_wider_setting_never_withholds_what_the_strict_one_tells(audience: Aud
     told = [may_tell(audience, here, DisclosurePolicy(each)) for each in Confidence]
 
     assert told == sorted(told)
+
+
+def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:
+    """It is looked up among the rules of then; what names no channel is looked up nowhere."""
+    hidden = Audience(AudienceKind.CHANNEL, platform="discord", id=3001, rules="r1")
+    others = [Audience(AudienceKind.CHANNEL, platform="discord"), Audience(AudienceKind.SERVER, id=2001), EVERYONE]
+
+    assert hidden.channel_key == ("discord", 3001, "r1")
+    assert [each.channel_key for each in others] == [None] * 3
