@@ -3,7 +3,7 @@
 `people/irc-1.archive.md` stands beside `people/irc-1.md`, and `people/irc-1.archive-2.md` follows when the first is
 full; `people/irc-1.month-2026-05.md` looks back at a month. These go with the file they stand beside. Search
 reads them like any other file; nothing else puts them into a prompt. `people/irc-1@dm-irc-1.md` holds what only some
-may hear (`memory.file_audience`, `memory.visibility.MarkedFiles`).
+may hear (`memory.file_audience`, `memory.visible_memory.MarkedFiles`).
 """
 
 from __future__ import annotations
