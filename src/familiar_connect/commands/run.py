@@ -57,7 +57,7 @@ DEMOS = tuple(name for name in BUILT_IN_PLATFORMS if has_demo(name))
 """The platforms that can be tried on a network of ours."""
 _WITH = ", ".join(f"{name.title()} with {name_first_need(name)}" for name in BUILT_IN_PLATFORMS)
 _WITH_DEMO = " or ".join(f"--demo-{name}" for name in DEMOS)
-_ON_OURS = "a copy of it on a {title} of ours, on this computer; no token needed"
+_ON_OURS = "a copy of it on a small {title} on this computer; no token needed"
 _DEMO_EXAMPLES = "\n".join(
     f"  {f'familiar run --demo-{name}':<40}{_ON_OURS.format(title=name.title())}\n"
     f"  {f'familiar run --demo-{name} --tour':<40}the same, with people who speak by themselves"
@@ -80,7 +80,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def _demo_options(command: Command) -> Command:
     """A flag for each platform that has a demonstration; nothing of it is loaded to say so."""
     for name in reversed(DEMOS):
-        says = f"Talk with a copy of it on a small {name.title()} of ours; no token, no network."
+        says = f"Talk with a copy of it on a small local {name.title()}; no token, no network."
         command = click.option(f"--demo-{name}", "demo", flag_value=name, default=None, help=says)(command)
     return command
 
@@ -106,7 +106,7 @@ def run(
     if page_wanted and tour:
         raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
     if tour and demo is None:
-        raise click.UsageError(f"--tour is of the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
+        raise click.UsageError(f"--tour goes with the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
     port = page_port if page_wanted else None
     if demo is not None:
         keep_log_apart(ctx, home)
@@ -143,12 +143,12 @@ async def _tour(name: str, root: Path, home: Path) -> int:
     say(f"A tour: people of a small {title} on this computer talk with the familiar. Ctrl-C ends it.")
     for number, steps in enumerate(demo.tour() if demo is not None else ()):
         if number:
-            say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
+            say("\n— The familiar is closed and loaded again from its files, as after a restart.")
         ended = asyncio.Event()
         code = await _run(root, home, partial(_demo, name, home=home, steps=steps, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
-    say(f"\nAll of it went through the real {title} library; only the {title} was ours.")
+    say(f"\nAll of it went through the real {title} library; only the {title} server was our own.")
     return 0
 
 
@@ -220,7 +220,7 @@ async def run_until(leaving: asyncio.Event, bot: Bot) -> int:
             task.cancel()
         _, late = await asyncio.wait({working, asked}, timeout=SHUTDOWN_S)
         if late:
-            logger.warning("a platform did not end in time", extra={"limit_s": SHUTDOWN_S})
+            logger.warning("a platform did not stop in time", extra={"limit_s": SHUTDOWN_S})
 
 
 async def _finish_replies(familiar: Familiar) -> None:
@@ -242,7 +242,9 @@ def stop_on_signal() -> Iterator[asyncio.Event]:
             finally:  # the signal may have come in the middle of a write, which lets nobody flush
                 os._exit(128 + number)
         leaving.set()
-        loop.call_soon_threadsafe(_tell, "Stopping: ending replies and writing up memory. Once more to leave at once.")
+        loop.call_soon_threadsafe(
+            _tell, "Stopping: finishing replies and writing memory. Press Ctrl-C again to leave at once."
+        )
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
