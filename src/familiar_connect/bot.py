@@ -178,7 +178,7 @@ class Bot:
                 task.cancel()
             _, late = await asyncio.wait({working, asked}, timeout=SHUTDOWN_S)
             if late:
-                logger.warning("a platform did not end in time", extra={"limit_s": SHUTDOWN_S})
+                logger.warning("a platform did not stop in time", extra={"limit_s": SHUTDOWN_S})
 
     async def _finish_replies(self) -> None:
         """Let replies under way be said, within bounds; one that takes longer is ended."""
@@ -202,7 +202,9 @@ def stop_on_signal(tell: Tell) -> Iterator[asyncio.Event]:
             finally:  # the signal may have come in the middle of a write, which lets nobody flush
                 os._exit(128 + number)
         leaving.set()
-        loop.call_soon_threadsafe(tell, "Stopping: ending replies and writing up memory. Once more to leave at once.")
+        loop.call_soon_threadsafe(
+            tell, "Stopping: finishing replies and writing memory. Press Ctrl-C again to leave at once."
+        )
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

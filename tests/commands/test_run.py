@@ -205,7 +205,7 @@ def test_the_tour_shows_memory_across_a_restart(tmp_path: Path) -> None:
     asked = [str(request.payload["messages"]) for request in server.requests]
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "loaded anew from its files" in done.stdout
+    assert "loaded again from its files" in done.stdout
     assert "Ember, what is my cat called?" in asked[-2]
     assert "My cat is called Pickle" in asked[-2]
     assert "what do I get for my birthday?" in asked[-1]

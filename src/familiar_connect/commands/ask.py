@@ -51,7 +51,7 @@ Examples:
   familiar ask --continue "And then?"                  in the latest chat
   familiar ask --new -m embedded "Hello"               in its own chat, with the small model
 It answers in the chat `ask` unless another is named, and knows what was said there before.
-Memory is not written after each question: `chat`, `run`, the page and `familiar memory write-now` write what waits.
+`ask` writes no memory itself: `chat`, `run`, the page and `familiar memory write-now` do that later.
 Exit codes: 0 answered, 1 something is set up wrong, 2 nothing was asked, 3 no reply came.
 """
 

@@ -46,7 +46,7 @@ DEMOS = tuple(name for name in BUILT_IN_PLATFORMS if has_demo(name))
 """The platforms that can be tried on a network of ours."""
 _WITH = ", ".join(f"{name.title()} with {name_first_need(name)}" for name in BUILT_IN_PLATFORMS)
 _WITH_DEMO = " or ".join(f"--demo-{name}" for name in DEMOS)
-_ON_OURS = "a copy of it on a {title} of ours, on this computer; no token needed"
+_ON_OURS = "a copy of it on a small {title} on this computer; no token needed"
 _DEMO_EXAMPLES = "\n".join(
     f"  {f'familiar run --demo-{name}':<40}{_ON_OURS.format(title=name.title())}\n"
     f"  {f'familiar run --demo-{name} --tour':<40}the same, with people who speak by themselves"
@@ -69,7 +69,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def _demo_options(command: Command) -> Command:
     """A flag for each platform that has a demonstration; nothing of it is loaded to say so."""
     for name in reversed(DEMOS):
-        says = f"Talk with a copy of it on a small {name.title()} of ours; no token, no network."
+        says = f"Talk with a copy of it on a small local {name.title()}; no token, no network."
         command = click.option(f"--demo-{name}", "demo", flag_value=name, default=None, help=says)(command)
     return command
 
@@ -95,7 +95,7 @@ def run(
     if page_wanted and tour:
         raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
     if tour and demo is None:
-        raise click.UsageError(f"--tour is of the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
+        raise click.UsageError(f"--tour goes with the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
     port = page_port if page_wanted else None
     if demo is not None:
         keep_log_apart(ctx, home)
@@ -132,12 +132,12 @@ async def _tour(name: str, root: Path, home: Path) -> int:
     say(f"A tour: people of a small {title} on this computer talk with the familiar. Ctrl-C ends it.")
     for number, steps in enumerate(demo.tour() if demo is not None else ()):
         if number:
-            say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
+            say("\n— The familiar is closed and loaded again from its files, as after a restart.")
         ended = asyncio.Event()
         code = await _run(root, home, partial(_demo, name, home=home, steps=steps, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
-    say(f"\nAll of it went through the real {title} library; only the {title} was ours.")
+    say(f"\nAll of it went through the real {title} library; only the {title} server was our own.")
     return 0
 
 

@@ -303,7 +303,7 @@ class LLMSlotConfig:
         example="0.15",
     )
     price_per_million_output: float | None = setting(
-        None, number_rule(least=0), "As much, for a million tokens written.", example="0.6"
+        None, number_rule(least=0), "The same for a million tokens written.", example="0.6"
     )
 
     @property

@@ -58,7 +58,7 @@ def starter_toml(*, user_name: str | None = None, aliases: Sequence[str] = ()) -
     live: dict[KeyPath, object] = {("user_name",): user_name, ("aliases",): list(aliases)}
     lines = [
         "# Settings of this familiar. Each shows its default: take away the # in front of a key to change it.",
-        "# Who the familiar is stands in memory/self/, not here. Keys of models belong into secrets.env, never here.",
+        "# Who the familiar is goes into memory/self/, not here. Keys of models go into secrets.env, never here.",
         "",
     ]
     for key in _TOP_KEYS:

@@ -41,7 +41,7 @@ SHOWN_MESSAGE_CHARS = 32_000
 """A single message longer than this is shown with its middle left out; the history keeps all of it."""
 OWN_REPLIES = "own replies"
 """What stands in the place of something full where a model is not shown what it said before."""
-OWN_REPLIES_UNSEEN = "so small a model is not shown what it said itself"
+OWN_REPLIES_UNSEEN = "so small a model is not shown its own replies"
 NO_BUDGET = "no budget"
 """What is full where a layer has a budget of 0, as most have for a small model."""
 LEAST_WORTH_KEEPING = 8

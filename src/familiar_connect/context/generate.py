@@ -313,7 +313,7 @@ def advice_on_large_preset(prompt: Prompt, model: ChatModel) -> str | None:
     window = capabilities_of(model).window
     held = f"whose window holds {window:,}" if window else "whose window is smaller"
     return (
-        f"The preset in force brings about {brought:,} tokens, too many for {model_name_of(model)!r}, {held}: "
+        f"The preset in force has about {brought:,} tokens, too many for {model_name_of(model)!r}, {held}: "
         "switch parts of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more "
         "room (`familiar connect`)."
     )

@@ -1,7 +1,7 @@
 """Everything one person said: found, read in steps, and erased for good.
 
 Erasing is one transaction. It also empties the summaries and short-term notes, which were made from what
-was said and are made anew from what is left. `compact` afterwards leaves no copy in free pages or in the
+was said and are rewritten from what is left. `compact` afterwards leaves no copy in free pages or in the
 write-ahead log.
 """
 

@@ -114,7 +114,7 @@ class AssemblyInputs:
     fetches_media: bool = True
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
     rng: random.Random = field(default_factory=random.Random)
-    """What chances are taken from."""
+    """Seed for random choices."""
     added: AddedParts = NOTHING_ADDED
     """What extensions bring."""
     consent: OwnerConsent | None = None

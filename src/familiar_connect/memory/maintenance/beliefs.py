@@ -166,7 +166,9 @@ def _pairs(lines: Sequence[PersonLine]) -> Iterator[tuple[DoubtfulLine, PersonLi
 
 
 def _doubt(kind: str, line: PersonLine, other: PersonLine, how: str) -> DoubtfulLine:
-    where = "" if line.rel_path == other.rel_path else f" in {other.rel_path}, which others hear: decide by hand"
+    where = (
+        "" if line.rel_path == other.rel_path else f" in {other.rel_path}, which other people may hear: decide by hand"
+    )
     says = f"{line.rel_path}: “{_quote(line)}” {how} “{_quote(other)}”{where}"
     return DoubtfulLine(kind=kind, rel_path=line.rel_path, text=line.unit.text, says=says, other_path=other.rel_path)
 

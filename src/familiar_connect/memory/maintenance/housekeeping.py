@@ -199,7 +199,7 @@ def _shared_aliases(store: MemoryStore) -> Iterator[MemoryFinding]:
     for name, slugs in sorted(read_aliases(store).items()):
         if len(slugs) > 1:
             files = tuple(f"people/{slug}.md" for slug in slugs)
-            says = f"{name!r} may mean {', '.join(files)}: the most recently active comes first"
+            says = f"{name!r} may mean {', '.join(files)}: the most recently active one counts"
             yield MemoryFinding(kind="shared alias", files=files, says=says)
 
 

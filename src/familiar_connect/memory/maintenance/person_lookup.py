@@ -76,7 +76,7 @@ def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: M
         return found[0]
     if not found:
         raise PersonNotFound(
-            f"nobody called {words!r} is known: give a name, an alias, a slug such as {EXAMPLE_PLATFORM}-123, or "
+            f"no one called {words!r} is known: give a name, an alias, a slug such as {EXAMPLE_PLATFORM}-123, or "
             "platform:id; `familiar memory list people` shows the files"
         )
     could_be = "; ".join(f"{person.author.canonical_key} ({person.author.label})" for person in found)

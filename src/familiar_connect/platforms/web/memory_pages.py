@@ -53,8 +53,8 @@ LATEST_TURNS = 20
 """Turns that may be chosen by hand; any other is chosen from its own page."""
 
 DONE = {
-    "saved": "Saved. What stood there before is a version.",
-    "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
+    "saved": "Saved. The earlier text is kept as a version.",
+    "merged": "Saved. The file had changed meanwhile: it has both changes.",
     "unchanged": "Nothing was changed.",
 }
 
