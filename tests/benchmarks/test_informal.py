@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.informal import DATA, HALVES, as_json, read_chat, read_chats
-from benchmarks.recall import read_dialogues
+from benchmarks.dialogues import read_dialogues
 
 
 @pytest.mark.parametrize("half", HALVES)
