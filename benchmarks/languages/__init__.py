@@ -2,8 +2,9 @@
 
     python -m benchmarks.recall --languages [--half open|held] [--json]
 
-A file is a chat of one language: `# Name: speakers`, then facts as `speaker: words => question`, then below `---` the
-chatter among which they are said, by the speakers in turn. Every second fact is held back: rules may be tuned on the
+A file is a chat of one language: `# Name: speakers`, then facts as `speaker: words => question => question`, the first
+of a bystander and the second of whoever said it, then below `---` the chatter among which they are said, by the
+speakers in turn. Every second fact is held back: rules may be tuned on the
 open ones alone, and nobody looks at single questions of the others. Each language is asked in a home of its own, and
 all of them in one home together, as on a server where everybody speaks their own.
 """
@@ -24,8 +25,8 @@ CATEGORY = 4
 """One message answers."""
 
 
-Said = tuple[str, str, tuple[str, str] | None]
-"""Who said it, the words, and the half and the question of a fact."""
+Said = tuple[str, str, tuple[str, list[str]] | None]
+"""Who said it, the words, and the half and the questions of a fact."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ def read_set(path: Path) -> LanguageSet:
     cut = rest.index("---")
     facts: list[Said] = []
     for number, line in enumerate(rest[:cut]):
-        said, question = line.split(" => ", 1)
+        said, *questions = line.split(" => ")
         who, words = said.split(": ", 1)
-        facts.append((who, words, (HALVES[number % 2], question)))
+        facts.append((who, words, (HALVES[number % 2], questions)))
     lines: list[Said] = []
     chatter = rest[cut + 1 :]
     for number, words in enumerate(chatter):
@@ -74,6 +75,6 @@ def as_dialogue(sets: list[LanguageSet], half: str, *, asked: str | None = None)
             session += bool(said)
             for place, (who, words, fact) in enumerate(said):
                 if fact is not None and fact[0] == half and asked in (None, each.language):
-                    questions.append(Question(fact[1], (len(turns),), CATEGORY))
+                    questions += [Question(text, (len(turns),), CATEGORY) for text in fact[1]]
                 turns.append(Turn((session, place + 1), who, words, start + timedelta(minutes=place)))
     return Dialogue(asked or "everyone", turns, questions)
