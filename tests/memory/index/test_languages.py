@@ -105,7 +105,7 @@ def chat(tmp_path: Path) -> MemoryRetriever:
         "мотоцикл я продал, теперь есть крыша",
         "เรากินถั่วลิสงไม่ได้",
     )
-    who = Author("discord", "1", "ada", "Ada")
+    who = Author("discord", "1", "mika", "Mika")
     for text in (*CHATTER, *facts, *CHATTER):
         history.append_turn(familiar_id="wren", channel_id=1, role="user", content=text, author=who, timestamp=NOW)
     model = HashingModel()
@@ -119,7 +119,7 @@ def chat(tmp_path: Path) -> MemoryRetriever:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("wo sind die Schlüssel", "Ersatzschlüssel"),
+        ("wo sind Mikas Schlüssel", "Ersatzschlüssel"),
         ("hogy hívják a macskámat", "macskánkat"),
         ("что стало с мотоциклом", "мотоцикл"),
         ("แพ้ถั่วลิสงหรือเปล่า", "ถั่วลิสง"),

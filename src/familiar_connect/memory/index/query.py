@@ -140,7 +140,7 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
     others = not is_english(_without(text, mentioned))
     if others:
         declined = dict(_find_declined(text, [name for name in names if name.strip().lower() not in mentioned]))
-        mentioned, written = mentioned | declined.keys(), written | frozenset(declined.values())
+        mentioned, written = mentioned.union(declined), written.union(declined.values())
     meaning = _without(text, written)
     spans, timeless = extract_times(text, now)
     words = dict.fromkeys(_telling(_without(timeless, written))) or dict.fromkeys(content_words(text))
