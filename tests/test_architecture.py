@@ -492,6 +492,7 @@ OPENS_BY_NAME = {
     "support.log": "after the path was looked at",
     "support.sqlite": "SQLite, after the path was looked at",
     "memory.paths": "single names in folders held open",
+    "memory.index.letters": "a file of the program itself",
     "memory.index.minilm": "a file of the installed package",
     "memory.index.vectors.minilm_numpy": "a file of the installed package",
     "llm.local.catalogue": "a file of the installed package",
