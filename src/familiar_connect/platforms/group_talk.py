@@ -35,8 +35,14 @@ PLATFORM = "terminal"
 PLACE_ID = 1
 """The terminal's own channel, of which groups are further chats."""
 LOOK_BACK = 50
+GROUP_PREFIX = "group "
+"""How the name of a group's chat begins."""
 _CHAT_NAME = re.compile(r"group (?P<label>.+?)(?: (?P<number>[0-9]{1,5}))?", re.DOTALL)
 JOIN = " + "
+PERSON_LINE = "page:"
+"""How the name of a person's line begins."""
+_MEMBER_LINE = "group:"
+_ORIGIN = re.compile(r"group:(?P<member>[A-Za-z0-9_-]{1,64}):(?P<turn>[0-9]{1,18})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,22 @@ class GroupChat:
         return name_group_chat(self.label, self.number)
 
 
+def name_line_of(member: str, turn_id: int) -> str:
+    """What the others call a line that *member* said: the same for all of them."""
+    return f"{_MEMBER_LINE}{member}:{turn_id}"
+
+
+def name_line_of_person(key: str) -> str:
+    """What every member calls a line that the person said."""
+    return f"{PERSON_LINE}{key}"
+
+
+def origin_of_line(turn: HistoryTurn) -> tuple[str, int] | None:
+    """Which member said a line that another one heard, and as which of its turns; None: no member, or nobody knows."""
+    found = _ORIGIN.fullmatch(turn.platform_message_id or "")
+    return (found["member"], int(found["turn"])) if found is not None else None
+
+
 def label_group(members: Sequence[str]) -> str:
     """What a group without a name is called."""
     return JOIN.join(sorted(members))
@@ -63,7 +85,7 @@ def label_group(members: Sequence[str]) -> str:
 
 def name_group_chat(label: str, number: int = 1) -> str:
     """What the chat with that number of a group is called."""
-    return f"group {label}" if number == 1 else f"group {label} {number}"
+    return f"{GROUP_PREFIX}{label}" if number == 1 else f"{GROUP_PREFIX}{label} {number}"
 
 
 def find_group_chat(home: Path, chat_name: str, member: str) -> GroupChat | None:

@@ -6,6 +6,7 @@ What anybody says is heard by everybody, each in its own history; who answers is
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
@@ -14,7 +15,8 @@ from familiar_connect.conversation.groups.roster import GroupRoster
 from familiar_connect.conversation.groups.rounds import GroupRounds
 from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.platforms.group_talk import greeting_in_group
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.platforms.group_talk import greeting_in_group, name_line_of, name_line_of_person
 from familiar_connect.platforms.terminal.adapter import EXIT_FAILED, TerminalPlatform
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
@@ -118,12 +120,13 @@ class GroupTerminal(TerminalPlatform):
             if words:
                 await member.place.send(words)
                 member.place.end()
-                await keep_greeting(words, member.familiar, member.channel_id)
-                await self._tell_others(member, words)
+                said = await keep_greeting(words, member.familiar, member.channel_id)
+                await self._tell_others(member, said)
 
     async def _say(self, line: str) -> None:
         now, notices = self._clock.now(), self._count_notices()
-        heard = [await member.hear(line, now) for member in self._members.values()]
+        name = name_line_of_person(secrets.token_hex(16))
+        heard = [await member.hear(line, now, message_id=name) for member in self._members.values()]
         if all(each is IntakeResult.private for each in heard):
             self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
             return
@@ -145,17 +148,20 @@ class GroupTerminal(TerminalPlatform):
     async def _let_speak(self, id_: str, unasked: bool) -> str:
         member = self._members[id_]
         self._familiar, self._place, self._channel_id = member.familiar, member.place, member.channel_id
-        words = await member.speak(unasked=unasked)
-        if words:
-            await self._tell_others(member, words)
-        return words
+        said = await member.speak(unasked=unasked)
+        if said is None:
+            return ""
+        await self._tell_others(member, said)
+        return said.display_text
 
-    async def _tell_others(self, speaker: GroupMember, words: str) -> None:
+    async def _tell_others(self, speaker: GroupMember, said: HistoryTurn) -> None:
         """Everybody else hears it as the words of somebody with a name."""
         now = self._clock.now()
         for member in self._members.values():
             if member is not speaker:
-                await member.hear(words, now, author=speaker.as_author)
+                await member.hear(
+                    said.display_text, now, author=speaker.as_author, message_id=name_line_of(speaker.id, said.id)
+                )
 
     async def _end_reply(self) -> bool:
         self._rounds.cut()

@@ -14,6 +14,7 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.platforms.group_talk import (
     PLATFORM,
@@ -102,8 +103,13 @@ class GroupMember:
         self.user = replace(self.user, display_name=name)
         self.place.set_listener(self.user)
 
-    async def hear(self, text: str, when: datetime, *, author: Author | None = None) -> IntakeResult:
-        """Store what *author* said, else the person here; it is answered when it is this one's turn."""
+    async def hear(
+        self, text: str, when: datetime, *, author: Author | None = None, message_id: str | None = None
+    ) -> IntakeResult:
+        """Store what *author* said, else the person here; it is answered when it is this one's turn.
+
+        Under *message_id* it is the same line for every member.
+        """
         message = InboundMessage(
             platform=PLATFORM,
             channel_id=self.channel_id,
@@ -111,11 +117,12 @@ class GroupMember:
             text=text,
             timestamp=when,
             channel_name="terminal",
+            message_id=message_id,
         )
         return await self.familiar.intake.receive(message, self.place)
 
-    async def speak(self, *, unasked: bool = False) -> str:
-        """Answer what was heard since it last spoke; what it said, empty for nothing.
+    async def speak(self, *, unasked: bool = False) -> HistoryTurn | None:
+        """Answer what was heard since it last spoke; the turn it said, None for nothing.
 
         *unasked*: where nothing was heard since, it goes on with its own words.
         """
@@ -124,4 +131,4 @@ class GroupMember:
             messages = await off_loop(find_last_heard, self.familiar, self.channel_id)
         said = await answer_in_group(self.familiar, self.channel_id, self.place, messages)
         self.place.end()
-        return "" if said is None else said.display_text
+        return said

@@ -16,6 +16,7 @@ from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import MAX_NAME_CHARS, Chat
 from familiar_connect.history.line_search import find_first_line_since, find_lines_with
+from familiar_connect.platforms.group_talk import GROUP_PREFIX
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
@@ -32,6 +33,7 @@ MOST_FOUND = 100
 MAX_WORDS, MAX_QUERY_CHARS = 8, 200
 SHOWN_CHARS, BEFORE_CHARS = 240, 60
 MAX_EXPORT_BYTES = 500_000_000
+KEEPS_ITS_NAME = "a chat of a group keeps its name, because every member finds it by that; a folder can be changed"
 FORMS = {"jsonl": "application/jsonl", "md": "text/markdown; charset=utf-8"}
 
 
@@ -127,10 +129,13 @@ class ChatShelfPages:
 
     def _change(self, channel_id: int, fields: dict[str, str]) -> Response:
         chat = self._chats.require(channel_id)
+        name = fields.get("name", chat.name)
+        if chat.name.startswith(GROUP_PREFIX) and name.strip() != chat.name:
+            return self._show(channel_id, KEEPS_ITS_NAME)
         try:
             self._familiar.stores.chats.change(
                 chat,
-                name=fields.get("name", chat.name),
+                name=name,
                 folder=fields.get("folder", ""),
                 is_pinned=fields.get("pinned") == "1",
             )

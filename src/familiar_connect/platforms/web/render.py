@@ -128,7 +128,7 @@ class PageRenderer:
     def text(self, template: str, **values: Any) -> str:
         """A template with *values* in it; touches the disk, so it is called in a thread."""
         shared = {name: SharedValue(look) for name, look in self._shared.items()}
-        made = self._templates.get_template(template).render(at=self._at, **shared, **values)
+        made = self._templates.get_template(template).render({"at": self._at, **shared, **values})
         return _OWN_ADDRESS.sub(rf"\g<1>{self._at}/", made) if self._at else made
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
