@@ -214,9 +214,9 @@ async def _member(
 
 
 def _reader(first: GroupMember, screen: Screen, home: Path) -> LineReader:
+    from familiar_connect.platforms.group_talk import GROUP_COMMANDS
     from familiar_connect.platforms.terminal.adapter import prompt_of
     from familiar_connect.platforms.terminal.completion import LineCompletion
-    from familiar_connect.platforms.terminal.group import GROUP_COMMANDS
     from familiar_connect.platforms.terminal.help import OWN_COMMANDS, list_slash_commands
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
 

@@ -6,9 +6,10 @@ The group is called the same at every door, so that what was begun at the termin
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
@@ -43,6 +44,34 @@ PERSON_LINE = "page:"
 """How the name of a person's line begins."""
 _MEMBER_LINE = "group:"
 _ORIGIN = re.compile(r"group:(?P<member>[A-Za-z0-9_-]{1,64}):(?P<turn>[0-9]{1,18})")
+
+
+GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "speak": "Let NAME speak now. Without a name, the group talks on by itself.",
+        "mute": "Make NAME listen only. Without a name, lists who is muted.",
+        "unmute": "Let NAME speak again.",
+    }
+)
+
+FOR_ONE_ALONE = frozenset(
+    {
+        "regenerate",
+        "swipe",
+        "continue",
+        "impersonate",
+        "undo",
+        "edit",
+        "hide",
+        "unhide",
+        "chat",
+        "branch",
+        "greeting",
+        "reset",
+        "compact",
+    }
+)
+"""Commands that change the chat of one familiar: the others would remember it otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import MappingProxyType
 
 from familiar_connect.conversation.groups.roster import GroupRoster
 from familiar_connect.conversation.groups.rounds import GroupRounds
 from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.platforms.group_talk import greeting_in_group, name_line_of, name_line_of_person
+from familiar_connect.platforms.group_talk import (
+    FOR_ONE_ALONE,
+    GROUP_COMMANDS,
+    greeting_in_group,
+    name_line_of,
+    name_line_of_person,
+)
 from familiar_connect.platforms.terminal.adapter import EXIT_FAILED, TerminalPlatform
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
@@ -28,33 +33,6 @@ from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.text import join_names
-
-GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "speak": "Let NAME speak now. Without a name, the group talks on by itself.",
-        "mute": "Make NAME listen only. Without a name, lists who is muted.",
-        "unmute": "Let NAME speak again.",
-    }
-)
-
-FOR_ONE_ALONE = frozenset(
-    {
-        "regenerate",
-        "swipe",
-        "continue",
-        "impersonate",
-        "undo",
-        "edit",
-        "hide",
-        "unhide",
-        "chat",
-        "branch",
-        "greeting",
-        "reset",
-        "compact",
-    }
-)
-"""Commands that change the chat of one familiar: the others would remember it otherwise."""
 
 
 class GroupTerminal(TerminalPlatform):

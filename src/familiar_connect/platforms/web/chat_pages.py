@@ -8,15 +8,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
 from familiar_connect.platforms.group_talk import GROUP_PREFIX
 from familiar_connect.platforms.web.chats import PAGE_SIZE, LineNotStored, ShownMessage, WebChats
-from familiar_connect.platforms.web.group_room import GroupRoom
-from familiar_connect.platforms.web.group_rooms import GroupRooms
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
 from familiar_connect.platforms.web.message_fragments import MessageFragments
 from familiar_connect.platforms.web.multipart import FormPart, is_multipart, read_parts
@@ -27,6 +25,7 @@ from familiar_connect.platforms.web.render import (
     is_script,
     make_routes,
     read_form,
+    read_number,
     redirect,
     stream_events,
 )
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute
+
+    from familiar_connect.platforms.web.group_room import GroupRoom
+    from familiar_connect.platforms.web.group_rooms import GroupRooms
 
 MAX_MESSAGE_CHARS = 1_000_000
 RETRY_SOON = "retry: 1000\n\n"
@@ -147,7 +149,7 @@ class ChatPages:
             **self._who_is_here(room),
         )
 
-    def _who_is_here(self, room: GroupRoom | None) -> dict[str, object]:
+    def _who_is_here(self, room: GroupRoom | None) -> dict[str, Any]:
         if room is None:
             return {"group": None, "heard_by": self._familiar.name}
         person = room.find_person(room.seats[self.familiar_id]).label
@@ -293,9 +295,3 @@ def _check_length(text: str) -> None:
 def _checked_key(key: str) -> str:
     """What a page calls a line of its own; empty where it could be no such key."""
     return key if _KEY.fullmatch(key) else ""
-
-
-def read_number(request: Request, name: str) -> int | None:
-    """A number of the address's query; None where it is none that could name a turn."""
-    value = request.query_params.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None

@@ -23,6 +23,8 @@ from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.platforms.group_talk import (
+    FOR_ONE_ALONE,
+    GROUP_COMMANDS,
     PLATFORM,
     GroupChat,
     answer_in_group,
@@ -32,7 +34,6 @@ from familiar_connect.platforms.group_talk import (
     name_line_of,
     name_line_of_person,
 )
-from familiar_connect.platforms.terminal.group import FOR_ONE_ALONE, GROUP_COMMANDS
 from familiar_connect.platforms.terminal.place import person_at_terminal
 from familiar_connect.platforms.terminal.welcome import record_greeting
 from familiar_connect.platforms.web.attached_files import SentFiles

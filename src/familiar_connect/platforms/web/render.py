@@ -243,3 +243,9 @@ def _read_fields(body: str) -> dict[str, str]:
         return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
     except ValueError:  # more fields than any form of ours has
         return {}
+
+
+def read_number(request: Request, name: str) -> int | None:
+    """A number of the address's query; None where it is none that could name a turn."""
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
