@@ -12,11 +12,12 @@ from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import OWNER, sealed_chat
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_user_persona
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.errors import HomeError
+from familiar_connect.errors import ConfigError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
 from familiar_connect.history.reminders import StoredReminder
@@ -156,6 +157,22 @@ class WebChats:
         chat = self._familiar.stores.chats.start(CHANNEL_ID, name)
         self.greet(chat.channel_id)
         return chat
+
+    def is_sealed(self, channel_id: int) -> bool:
+        """Whether a chat is a world of its own."""
+        try:
+            return self._familiar.channel_configs.get(channel_id).place.sealed
+        except ConfigError:
+            return False
+
+    def seal(self, channel_id: int, *, is_sealed: bool) -> None:
+        """Make a chat a world of its own, with all that was said in it so far, or part of everything else again."""
+        if is_sealed == self.is_sealed(channel_id):
+            return
+        familiar = self._familiar
+        familiar.channel_configs.set_sealed(channel_id, is_sealed=is_sealed)
+        audience = sealed_chat(PLATFORM, channel_id) if is_sealed else OWNER
+        familiar.history_store.change_audience(familiar_id=familiar.id, channel_id=channel_id, audience=audience)
 
     def greet(self, channel_id: int) -> None:
         """Say the character's first words where nothing was ever said."""
