@@ -195,26 +195,3 @@ async def test_what_models_are_asked_beside_replies_is_shown_with_its_prompt(tmp
     assert "The key was found." in shown
     assert "[llm.history_summary]" in shown
     assert gone.status == 400
-
-
-def test_what_memory_search_found_stands_there_with_rank_score_and_signals(page: PageProcess) -> None:
-    """A file and a line of another chat, each with a link to where it stands, and whether the model was shown it."""
-    other = page.post("/chats", name="kitchen").headers["location"]
-    with page.events(path=f"{other}/events") as events:
-        page.post(f"{other}/messages", text="My cousin Ottilie mends violins in Graz.")
-        events.until("done")
-    page.ask("GET", "/memory?q=spare+key")  # waits for the index
-    with page.events() as events:
-        page.say("Where does the spare key lie, and what does Ottilie mend?")
-        events.until("done")
-    panel = page.ask("GET", f"/turns/{latest_turn(page)}/panel").body
-    listed = panel.partition("<h2>Found in memory</h2>")[2].partition("<h2>")[0]
-    rows = re.findall(r'<li value="(\d+)"( class="off")?>(.*?)</li>', listed, re.DOTALL)
-    house = next(row for row in rows if "topics/house.md" in row[2])
-    told = next(row for row in rows if "Ottilie mends violins" in row[2])
-
-    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
-    assert 'href="/f/ember/memory/file?path=topics%2Fhouse.md"' in house[2]
-    assert re.search(r"score \d+\.\d\d · \w[\w ]* \+\d+\.\d\d", house[2])
-    assert house[1] == ""
-    assert re.search(rf'href="{re.escape(other)}\?line=(\d+)#line-\1"', told[2])

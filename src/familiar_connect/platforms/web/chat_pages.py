@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
-from familiar_connect.platforms.group_talk import GROUP_PREFIX
 from familiar_connect.platforms.web.chats import PAGE_SIZE, LineNotStored, ShownMessage, WebChats
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
 from familiar_connect.platforms.web.message_fragments import MessageFragments
@@ -159,7 +158,7 @@ class ChatPages:
     def _latest(self, chat: Chat) -> tuple[list[ShownMessage], list[str]]:
         """The latest messages, and where nothing but a greeting was said yet, those that it may be exchanged for."""
         messages = self._chats.messages(chat.channel_id)
-        is_begun = len(messages) != 1 or not messages[0].is_own or chat.name.startswith(GROUP_PREFIX)
+        is_begun = len(messages) != 1 or not messages[0].is_own or self._chats.is_group(chat)
         greetings = [] if is_begun else self._chats.greetings()
         if messages and messages[0].versions == 1 and (count := len([text for text in greetings if text])) > 1:
             messages = [replace(messages[0], versions=count)]  # the arrows walk them

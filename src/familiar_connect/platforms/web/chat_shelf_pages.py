@@ -16,7 +16,6 @@ from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import MAX_NAME_CHARS, Chat
 from familiar_connect.history.line_search import find_first_line_since, find_lines_with
-from familiar_connect.platforms.group_talk import GROUP_PREFIX
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
@@ -133,7 +132,7 @@ class ChatShelfPages:
     def _change(self, channel_id: int, fields: dict[str, str]) -> Response:
         chat = self._chats.require(channel_id)
         name = fields.get("name", chat.name)
-        if chat.name.startswith(GROUP_PREFIX) and name.strip() != chat.name:
+        if name.strip() != chat.name and self._chats.is_group(chat):
             return self._show(channel_id, KEEPS_ITS_NAME)
         try:
             self._familiar.stores.chats.change(
@@ -153,7 +152,7 @@ class ChatShelfPages:
 
     def _seal(self, channel_id: int, is_sealed: bool) -> Response:
         chat = self._chats.require(channel_id)
-        if chat.name.startswith(GROUP_PREFIX):
+        if self._chats.is_group(chat):
             return self._show(channel_id, NO_SEAL)
         self._chats.seal(channel_id, is_sealed=is_sealed)
         return redirect(f"/chats/{channel_id}")

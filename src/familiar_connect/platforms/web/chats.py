@@ -26,7 +26,7 @@ from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.observe.reply_traces import match_replies
-from familiar_connect.platforms.group_talk import PERSON_LINE
+from familiar_connect.platforms.group_talk import PERSON_LINE, find_group_chat
 from familiar_connect.platforms.terminal.own_name import OwnName, keep_user_name
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, PLATFORM, person_at_terminal
 from familiar_connect.platforms.terminal.unanswered import describe_unanswered
@@ -157,6 +157,11 @@ class WebChats:
         chat = self._familiar.stores.chats.start(CHANNEL_ID, name)
         self.greet(chat.channel_id)
         return chat
+
+    def is_group(self, chat: Chat) -> bool:
+        """Whether several familiars talk in it. Reads files."""
+        home = FamiliarFolder(self._familiar.root).home.root
+        return find_group_chat(home, chat.name, self._familiar.id) is not None
 
     def is_sealed(self, channel_id: int) -> bool:
         """Whether a chat is a world of its own."""

@@ -56,8 +56,8 @@ MOST_LAYOUTS = 12
 """How often what was found is laid out anew because it weighs too much."""
 LESS_EACH_TIME = 0.9
 """Of the room tried before, at most: a step that leaves the same lines in would be one for nothing."""
-TELLING_CHARS = 30
-"""The beginning of a piece by which it is known in what is told."""
+TELLING_CHARS, TELLING_LINES = 30, 3
+"""The beginning of a piece, its title aside, by which it is known in what is told."""
 MOST_TRACED, MOST_SIGNALS = 20, 3
 """So much of what a search found is kept with the turn."""
 MOST_PER_CHUNK = 3
@@ -271,8 +271,9 @@ class SearchReport:
 
 def _facts_of(hit: Hit, told: str) -> dict[str, object]:
     """Where *hit* is, how it was found and whether it stands in what is *told*; none of its words."""
-    start = hit.text.strip().partition("\n")[0][:TELLING_CHARS].rstrip()
-    facts: dict[str, object] = {"score": round(float(hit.score), 3), "told": bool(start) and start in told}
+    lines = [line.strip() for line in hit.text.splitlines() if line.strip() and not line.startswith("#")]
+    is_told = any(line[:TELLING_CHARS].rstrip() in told for line in lines[:TELLING_LINES])
+    facts: dict[str, object] = {"score": round(float(hit.score), 3), "told": is_told}
     if hit.rel_path is not None:
         facts |= {"path": hit.rel_path, "heading": hit.heading_path}
     if isinstance(hit, Recollection):
