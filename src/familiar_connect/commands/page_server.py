@@ -195,8 +195,9 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
     """Another familiar of the home behind the same door, as long as this is open."""
     from familiar_connect.bot import check_keys, load_familiar
     from familiar_connect.platforms.web.app import make_pages
-    from familiar_connect.platforms.web.chats import WebChats, no_lines
+    from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.live import ChatEvents
+    from familiar_connect.platforms.web.other_lines import no_lines
     from familiar_connect.platforms.web.settings_pages import read_settings
     from familiar_connect.support.aio import off_loop
 

@@ -183,7 +183,7 @@ def provider_notes(outcome: Mapping[str, object]) -> list[str]:
     return [str(each) for each in notes] if isinstance(notes, list | tuple) else []
 
 
-def found_pieces(trace: TurnTrace) -> list[Mapping[str, Any]]:
+def list_found_pieces(trace: TurnTrace) -> list[Mapping[str, Any]]:
     """What the searches of a turn found, best first: where each piece is, its score and its signals."""
     return [piece for outcome in provider_outcomes(trace) for piece in only_mappings(outcome.get("found"))]
 

@@ -100,6 +100,11 @@ def test_the_seal_is_a_setting_of_the_chats_own_file(page: PageProcess, home: Pa
 
     assert "sealed = true" in file.read_text(encoding="utf-8")
 
+    page.ask("GET", cellar)
+    next_one = page.post("/chats", name="cellar too").headers["location"]
+
+    assert "Sealed: apart from your other chats" in page.ask("GET", next_one).body
+
     write_group(home, "hearth", ["ember", "wren"])
     group = page.post("/chats", name="group hearth").headers["location"]
     refused = page.post(f"{group}/seal", sealed="1")

@@ -5,7 +5,7 @@ The chats are those of the terminal and so is the person: the page is another do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +38,7 @@ from familiar_connect.platforms.web.attached_files import (
     list_attachments,
 )
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
+from familiar_connect.platforms.web.other_lines import FindOtherLines, OtherLine, no_lines
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
@@ -63,27 +64,6 @@ LONGEST_TURN = timedelta(hours=1)
 
 class LineNotStored(HomeError):
     """What was said could not be written down; it may be said again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OtherLine:
-    """A line of another familiar, as its own page knows it."""
-
-    at: str = ""
-    """Where the pages of that familiar begin; empty where nobody knows more."""
-    picture: str | None = None
-    trace_id: str | None = None
-    version: int = 1
-    versions: int = 1
-
-
-FindOtherLines = Callable[[Sequence[HistoryTurn]], Mapping[int, OtherLine]]
-"""For turns that other familiars said: what their own pages know of them."""
-
-
-def no_lines(turns: Sequence[HistoryTurn]) -> Mapping[int, OtherLine]:
-    """Nothing is known of other familiars."""
-    return {}
 
 
 @dataclass(frozen=True, kw_only=True)

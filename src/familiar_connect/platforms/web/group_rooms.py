@@ -19,10 +19,11 @@ from familiar_connect.platforms.group_talk import (
     origin_of_line,
 )
 from familiar_connect.platforms.web.addresses import pages_at
-from familiar_connect.platforms.web.chats import OtherLine, WebChats
+from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.group_place import GroupSeat
 from familiar_connect.platforms.web.group_room import GroupRoom
 from familiar_connect.platforms.web.home_familiars import HomeFamiliars
+from familiar_connect.platforms.web.other_lines import OtherLine
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 
 

@@ -28,7 +28,7 @@ class RecalledRow:
     is_told: bool
 
 
-def recalled_rows(
+def list_recalled_rows(
     familiar: Familiar, lines: Sequence[RecalledLine], files: Collection[str], chats: Collection[int]
 ) -> list[RecalledRow]:
     """*lines* for the glass box; those of *files* and of *chats* lead there. Reads the history."""

@@ -18,7 +18,7 @@ from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.block_links import link_entry, link_sources
-from familiar_connect.platforms.web.recalled_rows import recalled_rows
+from familiar_connect.platforms.web.recalled_rows import list_recalled_rows
 from familiar_connect.platforms.web.render import PageRenderer, answer_html, answer_json, make_routes
 from familiar_connect.platforms.web.shared_fragments import SharedFragments
 from familiar_connect.reply.inspection.earlier_lines import find_earlier_lines
@@ -289,7 +289,7 @@ class TurnPages:
             "turn": view,
             "is_chat": is_chat,
             "links_of": lambda block: link_sources(block, files, view.channel_id if is_chat else None),
-            "recalled": recalled_rows(self._familiar, view.recalled, files, chats),
+            "recalled": list_recalled_rows(self._familiar, view.recalled, files, chats),
             "entry_link": lambda call: link_entry(call, entries),
             "time": self.time_of(view.timestamp),
             "took": seconds(view.total_s),

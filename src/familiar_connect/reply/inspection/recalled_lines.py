@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from familiar_connect.observe.trace import TurnTrace, finite_number, found_pieces
+from familiar_connect.observe.trace import TurnTrace, finite_number, list_found_pieces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +25,9 @@ class RecalledLine:
     """Whether the model was shown it; else there was no room, or a filter left it out."""
 
 
-def recalled_lines(trace: TurnTrace) -> tuple[RecalledLine, ...]:
+def list_recalled_lines(trace: TurnTrace) -> tuple[RecalledLine, ...]:
     """What was found for the turn, best first; nothing where that was not noted."""
-    return tuple(_line_of(rank, piece) for rank, piece in enumerate(found_pieces(trace), start=1))
+    return tuple(_line_of(rank, piece) for rank, piece in enumerate(list_found_pieces(trace), start=1))
 
 
 def _line_of(rank: int, piece: Mapping[str, object]) -> RecalledLine:

@@ -30,7 +30,7 @@ from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace, finite_number, only_mappings, provider_notes, provider_outcomes
 from familiar_connect.reply.inspection.lore_calls import LoreCall, calls_in_block, lore_calls
 from familiar_connect.reply.inspection.plain_troubles import STOPPED, describe_trouble
-from familiar_connect.reply.inspection.recalled_lines import RecalledLine, recalled_lines
+from familiar_connect.reply.inspection.recalled_lines import RecalledLine, list_recalled_lines
 from familiar_connect.reply.prompt_replay import prompt_page, replay_items
 
 NAMES = {
@@ -224,7 +224,7 @@ def view_turn(
         prefix_ended_by=", ".join(dict.fromkeys(block.name for block in each if block.breaks_prefix)),
         first_token_s=finite_number(model_facts(trace).get("first_token_s")),
         world_info=calls,
-        recalled=recalled_lines(trace),
+        recalled=list_recalled_lines(trace),
         prompt=_without_notes(prompt.decode("utf-8", "replace")) if prompt is not None else None,
         utterance=record.request.utterance if record is not None else "",
     )

@@ -242,7 +242,7 @@ class SearchReport:
         self._notes: list[str] = []
         self._hits: Sequence[Hit] = ()
 
-    def found(self, hits: Sequence[Hit]) -> None:
+    def note_hits(self, hits: Sequence[Hit]) -> None:
         """What came back, best first, before it was fitted into the room there is."""
         self._hits = hits
 
