@@ -11,6 +11,7 @@ from familiar_connect.audience import (
     OWNER,
     STRICT,
     Audience,
+    AudienceKind,
     Confidence,
     DisclosurePolicy,
     Readers,
@@ -192,3 +193,12 @@ def test_a_sealed_chat_is_told_in_itself_alone_whatever_the_settings_say() -> No
         assert not may_tell(seal, beside, policy)
         assert not any(may_tell(each, inside, policy) for each in (OWNER, entering, between(["terminal:you"])))
     assert parse_audience(str(seal)) == seal
+
+
+def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:
+    """It is looked up among the rules of then; what names no channel is looked up nowhere."""
+    hidden = Audience(AudienceKind.CHANNEL, platform="discord", id=3001, rules="r1")
+    others = [Audience(AudienceKind.CHANNEL, platform="discord"), Audience(AudienceKind.SERVER, id=2001), EVERYONE]
+
+    assert hidden.channel_key == ("discord", 3001, "r1")
+    assert [each.channel_key for each in others] == [None] * 3

@@ -32,6 +32,7 @@ AREAS: dict[str, Area] = {
             "tests/memory/test_visibility.py",
             "tests/memory/test_file_audience.py",
             "tests/chat/test_hostile_channels.py",
+            "tests/conversation/test_intake_parts.py",
         ),
     ),
     "outbox": Area(

@@ -27,6 +27,7 @@ from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import readers_last_known
 from familiar_connect.history.types import TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
@@ -420,6 +421,20 @@ async def test_the_rules_of_a_server_say_nothing_about_a_direct_message(house: H
     (shared,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=1)
     assert direct.audience == between([ADA.canonical_key])
     assert shared.audience == hidden_channel("discord", HERE, GUILD, "r1")
+
+
+async def test_who_reads_a_channel_is_kept_from_when_somebody_last_spoke_there(house: House) -> None:
+    """A channel's own turns are told later by those readers, also where it cannot be looked at any more."""
+    await house.hear("open")
+    seen = [readers_last_known(house.history, WREN, HERE)]
+    await house.hear("hidden", place=Here(replace(LOUNGE, is_hidden=True)))
+    seen += [readers_last_known(house.history, WREN, channel_id) for channel_id in (HERE, 70)]
+
+    assert [each and (each.audience, each.server_id) for each in seen] == [
+        (whole_server("discord", GUILD), GUILD),
+        (hidden_channel("discord", HERE, GUILD), GUILD),
+        None,
+    ]
 
 
 async def test_the_owners_direct_message_is_the_owners(house: House) -> None:
