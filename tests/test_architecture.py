@@ -35,7 +35,10 @@ LARGE: dict[str, str] = {
 MAX_ANY = 5.7
 """`Any` for a thousand lines, where it stands; most of it is at the doors of outside libraries."""
 IN_TWO_ROOMS = {"run": "a promised name in the filter of content search, and the name of a command"}
-PARTICIPLE_NOUNS = {"hidden_channel": "names an audience, beside whole_server"}
+PARTICIPLE_NOUNS = {
+    "hidden_channel": "names an audience, beside whole_server",
+    "sealed_chat": "names an audience, beside hidden_channel",
+}
 WIDE = {
     "ConversationMonitor": "eleven parameters are promised; the rest is one group",
     "DeepgramTranscriber": "eleven parameters are promised; the rest is one group",

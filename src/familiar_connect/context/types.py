@@ -307,8 +307,11 @@ class ReportedContributions(list[Contribution]):
         status: ProviderStatus = "ok",
         trouble: str | None = None,
         notes: Iterable[str] = (),
+        found_by: Iterable[Mapping[str, object]] = (),
     ) -> None:
+        """*found_by*: for each piece that a search found, best first, where it is, its score and its signals."""
         super().__init__(found)
+        self.found_by = tuple(found_by)
         self.status: ProviderStatus = status
         self.trouble = trouble
         self.notes = tuple(notes)
@@ -329,6 +332,8 @@ class ProviderOutcome:
     """How long it was given; 0: as long as it liked."""
     notes: tuple[str, ...] = ()
     """What it had to do without, though it answered."""
+    found_by: tuple[Mapping[str, object], ...] = ()
+    """For each piece that it found, best first: where it is, its score and its signals; no text."""
 
 
 @dataclass

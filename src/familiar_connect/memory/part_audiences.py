@@ -288,8 +288,9 @@ def _of_part(file_audience: Audience | None, said_to: frozenset[Audience]) -> fr
     """Of a part with known sources; empty: as the rest of the file."""
     if file_audience is None:
         return said_to
-    if file_audience.kind is AudienceKind.SERVER:
-        hidden = {each for each in said_to if each.kind is AudienceKind.CHANNEL}
+    if file_audience.kind in (AudienceKind.SERVER, AudienceKind.OWNER):
+        is_owners = file_audience.kind is AudienceKind.OWNER
+        hidden = {each for each in said_to if each.is_sealed or (each.kind is AudienceKind.CHANNEL and not is_owners)}
         return frozenset({file_audience, *hidden}) if hidden else frozenset()
     return frozenset()
 

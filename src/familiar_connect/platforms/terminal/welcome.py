@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from familiar_connect.audience import Confidence
 from familiar_connect.config.llm import MAIN_SLOT, LLMSlotConfig, local_model_name
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
@@ -87,14 +88,14 @@ async def greet(
     await keep_greeting(words, familiar, channel_id)
 
 
-async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> HistoryTurn:
     """Record *words* as the first that the familiar said."""
-    await off_loop(record_greeting, words, familiar, channel_id)
+    return await off_loop(record_greeting, words, familiar, channel_id)
 
 
-def record_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+def record_greeting(words: str, familiar: Familiar, channel_id: int) -> HistoryTurn:
     """`keep_greeting` for plain synchronous code."""
-    familiar.history_store.append_turn(
+    return familiar.history_store.append_turn(
         familiar_id=familiar.id,
         channel_id=channel_id,
         role="assistant",

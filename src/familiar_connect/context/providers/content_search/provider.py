@@ -252,6 +252,7 @@ class ContentSearchProvider:
         try:
             limit = await self._wake(ends, told, SPOKEN_SEARCH_S if is_spoken else RETRIEVAL_DEADLINE_S)
             hits = await self._retrieve(request, memory, people, limit, told)
+            told.note_hits(hits)
             return await self._choose(request, memory, people, hits, ends - now(), told)
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})
