@@ -13,7 +13,7 @@ from familiar_connect.commands.name_completion import complete_keys
 from familiar_connect.commands.usage_hints import KEY_HINTS
 from familiar_connect.config.built_in import read_main_secrets
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets, list_variables
 from familiar_connect.errors import ConfigError
 
 SHORT_NAMES = {
@@ -71,7 +71,7 @@ def _facts(home: Path, name: str) -> dict[str, object]:
         "name": name,
         "from": HomeFolder(home).secrets_file.name if in_home is not None and in_home == current else "environment",
         "goes_to": TrustedOrigins(home).origin_for(name),
-        "for": ENVIRONMENT.get(name, ""),
+        "for": list_variables().get(name, ""),
     }
 
 
@@ -103,7 +103,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
     say(f"{'Replaced' if was_there else 'Kept'} {variable} in {HomeFolder(home).secrets_file}.")
     if secrets.get(variable) != secrets.get_from_home(variable):
         say(f"The environment holds another {variable}, which comes first: unset it there.", err=True)
-    if variable not in ENVIRONMENT and not _facts(home, variable)["goes_to"]:
+    if variable not in list_variables() and not _facts(home, variable)["goes_to"]:
         say(f"It goes nowhere yet: `familiar connect --url URL --model MODEL --key-env {variable}` uses it.")
 
 
@@ -125,7 +125,7 @@ def _variable(name: str) -> str:
     """The variable that *name* means; a key typed by mistake is not repeated."""
     from familiar_connect.config.llm import KEY_VARIABLE_NAME
 
-    variable = SHORT_NAMES.get(name.lower(), name.upper() if name.upper() in ENVIRONMENT else name)
+    variable = SHORT_NAMES.get(name.lower(), name.upper() if name.upper() in list_variables() else name)
     if variable in NOT_KEYS or not KEY_VARIABLE_NAME.fullmatch(variable):
         short = ", ".join(SHORT_NAMES)
         raise ConfigError(f"a key is named by its variable in capitals, such as MY_KEY, or {short}; never by the key")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Confidence, DisclosurePolicy
 from familiar_connect.config.budgets import TurnBudgets
@@ -87,6 +86,8 @@ def _zone(value: object) -> str:
         raise InvalidValue
     if value == "UTC":  # known even where no zone database is installed
         return value
+    from zoneinfo import ZoneInfo  # as in `support.clock`
+
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):

@@ -8,7 +8,7 @@ from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSim
 from familiar_connect.config.character import PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.groups import GROUP_KEYS, GroupConfig
 from familiar_connect.config.llm import DEFAULT_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
-from familiar_connect.config.secrets import ENVIRONMENT
+from familiar_connect.config.secrets import list_variables
 from familiar_connect.config.settings import Key, KeyPath, field_value
 from familiar_connect.config.toml import toml_literal
 from familiar_connect.config.types import ChannelMode
@@ -48,7 +48,7 @@ def config_reference_markdown() -> str:
         "## Environment",
         "Looked up in the environment first, then in `<home>/secrets.env` (`NAME=value` lines, readable by you alone). "
         "A name is needed only by the part that uses it.",
-        _table(("name", "what it is for"), [(f"`{name}`", meaning) for name, meaning in ENVIRONMENT.items()]),
+        _table(("name", "what it is for"), [(f"`{name}`", meaning) for name, meaning in list_variables().items()]),
     ]
     return "\n\n".join(parts) + "\n"
 

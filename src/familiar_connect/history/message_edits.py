@@ -14,17 +14,19 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.history.authors import ERASED
 from familiar_connect.history.rows import MAX_METADATA_CHARS, in_utc, parse_timestamp, where_shown
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import RemovalCause, TurnMark
 from familiar_connect.history.withdrawal.quotations import drop_quotations
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.serialize import canonical_json
 from familiar_connect.support.text import without_surrogates
+
+if TYPE_CHECKING:
+    from familiar_connect.history.store import HistoryStore
 
 LOOKED_THROUGH = 20_000
 """Turns among which one of several messages of a reply is looked for."""
