@@ -6,8 +6,8 @@
 
 Each talk is a new home and a new draw of lines. The judge is not the program's own guard: it counts replies of which
 80 % of the runs of three words stood in one of the last five, replies with markup or scraps of a template, replies
-that are mostly neither letters nor digits, replies with a sentence that stood in an earlier one of the talk, and messages that got
-no reply.
+that are mostly neither letters nor digits, replies with a sentence that stood in an earlier one of the talk, and
+messages that got no reply.
 """
 
 from __future__ import annotations
