@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from familiar_connect.audience import (
     EVERYONE,
     OWNER,
+    STRICT,
     Audience,
     AudienceKind,
     Confidence,
@@ -23,6 +24,7 @@ from familiar_connect.audience import (
     may_tell_words,
     parse_audience,
     parse_share_target,
+    sealed_chat,
     whole_server,
 )
 
@@ -174,6 +176,24 @@ def test_a_wider_setting_never_withholds_what_the_strict_one_tells(audience: Aud
     told = [may_tell(audience, here, DisclosurePolicy(each)) for each in Confidence]
 
     assert told == sorted(told)
+
+
+def test_a_sealed_chat_is_told_in_itself_alone_whatever_the_settings_say() -> None:
+    """Neither one mind everywhere nor a shared place reaches into it or out of it; what everybody may hear does."""
+    seal, other = sealed_chat("terminal", 7), sealed_chat("terminal", 8)
+    inside, beside = (Readers(each, platform="terminal", channel_id=each.id or 0) for each in (seal, other))
+    owner = Readers(OWNER, platform="terminal", channel_id=1, speaker="terminal:you")
+    one_mind = DisclosurePolicy(confidence=Confidence.open, owner_hears_all=True)
+    shared = seal.with_targets(["channel:1", "platform:terminal"])
+    entering = OWNER.with_targets(["channel:7"])
+
+    for policy in (STRICT, one_mind):
+        assert may_tell(seal, inside, policy)
+        assert may_tell(EVERYONE, inside, policy)
+        assert not any(may_tell(each, owner, policy) for each in (seal, shared))
+        assert not may_tell(seal, beside, policy)
+        assert not any(may_tell(each, inside, policy) for each in (OWNER, entering, between(["terminal:you"])))
+    assert parse_audience(str(seal)) == seal
 
 
 def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:

@@ -25,11 +25,10 @@ from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import DeliveryError, HistoryError
-from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import readers_last_known
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import DELETED, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.support.clock import ManualClock

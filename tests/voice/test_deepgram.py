@@ -16,8 +16,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import STTConfig
 from familiar_connect.extensions.voice_deepgram import stream as deepgram
 from familiar_connect.extensions.voice_deepgram.messages import read_result
-from familiar_connect.extensions.voice_deepgram.replay_buffer import ReplayBuffer
-from familiar_connect.extensions.voice_deepgram.stream import DeepgramTranscriber, LinkSettings
+from familiar_connect.extensions.voice_deepgram.stream import DeepgramTranscriber, LinkSettings, ReplayBuffer
 from familiar_connect.voice.backends import create_ears_factory, create_recognizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.speech_service import SpeechServiceError

@@ -29,6 +29,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.support.clock import machine_zone
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
         reply=place.reply.strip(),
         notices=tuple(place.notices),
         seconds=time.monotonic() - began,
-        model=familiar.config.llm["main_prose"].model,
+        model=familiar.config.llm[MAIN_SLOT].model,
     )
 
 

@@ -166,7 +166,8 @@ def _rows(
 
 def _removal(history: HistoryStore, familiar_id: str, turn: HistoryTurn) -> dict[str, object]:
     """What a turn read that was taken back, and how, for the owner's eyes; nothing for one that stands."""
-    from familiar_connect.history.message_edits import DELETED, MessageEdits
+    from familiar_connect.history.message_edits import MessageEdits
+    from familiar_connect.history.types import DELETED
 
     if turn.content != DELETED:
         return {}

@@ -21,7 +21,7 @@ from familiar_connect.commands.usage_hints import MODEL_HINTS
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars
-from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, MAIN_SLOT
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.support.text import describe_wait
 from familiar_connect.support.word_wrap import terminal_width
@@ -111,7 +111,7 @@ def _answering(home: Path) -> list[AnsweringModel]:
     for name in names or [None]:
         file = FamiliarFolder(familiar_root(home, name or PROFILE_NAME)).settings_file
         try:
-            slot = load_character_config(file, defaults_path=profile_of(home)).llm["main_prose"]
+            slot = load_character_config(file, defaults_path=profile_of(home)).llm[MAIN_SLOT]
         except FamiliarError as error:
             say(str(error), err=True)
             continue

@@ -80,7 +80,7 @@ def rehearse(
 def _play(rehearsal: Rehearsal, settings: PlaySettings, *, as_json: bool) -> int:
     """Play it and tell of each step as it ends; how many failed."""
     from familiar_connect.config.folders import FamiliarFolder
-    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.rehearsal.play import play_rehearsal
     from familiar_connect.rehearsal.player import StepResult

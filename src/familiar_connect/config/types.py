@@ -177,6 +177,13 @@ class PlaceSettings:
     private_channels_bypass: bool = setting(
         False, FLAG, "Whether this place hears what is said in hidden channels of its server."
     )
+    sealed: bool = setting(
+        False,
+        FLAG,
+        "Whether this chat of yours is a world of its own: nothing that is said in it is told in another place, and"
+        " nothing that was said elsewhere is told in it. Chats of the terminal and the page.",
+        only="channel",
+    )
     shares_with: tuple[str, ...] = setting(
         (),
         Rule(f'a list of places, such as ["channel:42", "server:7", "{BUILT_IN_PLATFORMS[-1]}"]', _share_targets),

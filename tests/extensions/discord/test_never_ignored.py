@@ -14,7 +14,7 @@ from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
 from familiar_connect.extensions.discord.demo.world import Room
 from familiar_connect.llm.types import Message
-from familiar_connect.slash.stop import NOT_YOURS
+from familiar_connect.slash.roleplay import NOT_YOURS
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.long_text import make_words
 from tests.fakes.scripted_familiar import with_dms

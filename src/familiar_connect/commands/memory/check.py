@@ -74,7 +74,7 @@ async def _ask_model(root: Path, home: Path) -> list[DoubtfulLine]:
     from familiar_connect.llm.model_slots import ModelSlots
     from familiar_connect.llm.types import capabilities_of
     from familiar_connect.memory.maintenance.beliefs import ask_for_doubts
-    from familiar_connect.memory.people import PEOPLE
+    from familiar_connect.memory.note_paths import PEOPLE
     from familiar_connect.memory.visible_memory import VisibleMemory
     from familiar_connect.support.aio import off_loop
 

@@ -22,9 +22,9 @@ from functools import partial
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
-from familiar_connect.memory.people import ALIASES_HEADING, PEOPLE
+from familiar_connect.memory.note_paths import PEOPLE, is_archive
+from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.lasting_words import LASTING, MONTH
 from familiar_connect.memory.writing.archiving import MANAGED

@@ -17,11 +17,11 @@ from itertools import combinations
 from typing import Literal, cast
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.beliefs import DoubtfulLine, find_doubtful_lines
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.maintenance.reshape_files import FULL_ENOUGH, FileReshaper
+from familiar_connect.memory.note_paths import is_archive
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.search import say_cut

@@ -14,15 +14,15 @@ from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import is_archive, original_path
 from familiar_connect.memory.file_audience import MARK
-from familiar_connect.memory.people import (
-    harvest_aliases,
+from familiar_connect.memory.note_paths import (
+    is_archive,
+    original_path,
     people_path,
     people_path_prefixes,
-    read_aliases,
     slug_of_path,
 )
+from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.markdown import document_title
 

@@ -26,9 +26,9 @@ from typing import Any, Literal
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import original_path
+from familiar_connect.memory.note_paths import PEOPLE, original_path
 from familiar_connect.memory.paths import quote_for_error
-from familiar_connect.memory.people import PEOPLE, may_name_publicly, rebuild_aliases
+from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of

@@ -91,6 +91,8 @@ class WebPlatform:
                 for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
                     each.close()
                 await self.parts.models.aclose()
+                if self.parts.groups is not None:
+                    await self.parts.groups.aclose()
                 if self.parts.familiars is not None:
                     await self.parts.familiars.aclose()
                 await self.parts.rehearsals.aclose()

@@ -22,8 +22,7 @@ from familiar_connect.memory.index.protocols import RecallScope, Recollection
 from familiar_connect.memory.maintenance.review import PendingItem
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.types import GrepHit
-from familiar_connect.memory.visibility import audience_of_turn
-from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.visible_memory import VisibleMemory, audience_of_turn
 from familiar_connect.observe.inspector import world_info_lines
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace

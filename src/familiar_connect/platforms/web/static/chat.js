@@ -46,8 +46,16 @@ export async function start(root) {
     status.textContent = isBusy ? "answering…" : "";
   }
 
+  // Who of a group speaks.
+  function faceOf({ name, picture }) {
+    const face = Object.assign(document.createElement("span"), { className: "avatar", textContent: name.slice(0, 1) });
+    face.setAttribute("aria-hidden", "true");
+    if (picture) face.append(Object.assign(document.createElement("img"), { src: picture, alt: "" }));
+    return face;
+  }
+
   // The reply that comes: a new message, or the one whose next version it is, which keeps its height meanwhile.
-  function showLive(revises, goesOn) {
+  function showLive(revises, goesOn, speaker) {
     if (live) return live;
     const revised = revises ? find(revises) : null;
     if (revised) {
@@ -60,8 +68,8 @@ export async function start(root) {
       live = document.createElement("li");
       live.className = "message own";
       live.innerHTML = '<p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
-      live.querySelector("bdi").textContent = document.querySelector(".side summary .who").textContent.trim();
-      live.prepend(document.querySelector(".side summary .avatar").cloneNode(true));
+      live.querySelector("bdi").textContent = speaker?.name ?? document.querySelector(".side summary .who").textContent.trim();
+      live.prepend(speaker ? faceOf(speaker) : document.querySelector(".side summary .avatar").cloneNode(true));
       if (!isApart) keepEnd(() => list.append(live));
     }
     live.classList.add("live");
@@ -104,6 +112,7 @@ export async function start(root) {
     const label = form.querySelector("label[for=words]");
     for (const part of [label, form.querySelector(".you .hidden")]) part.textContent = part.textContent.replace(before, name);
     words.placeholder = words.placeholder.replace(before, name);
+    form.querySelector(".you .avatar").textContent = name.slice(0, 1);
     form.querySelector(".you").title = form.querySelector(".you").title.replace(before, name);
   }
 
@@ -241,6 +250,7 @@ export async function start(root) {
     const tellOfModel = () => root.dispatchEvent(new CustomEvent("model"));
     on("model", tellOfModel);
     on("here", () => {});
+    on("group", () => root.dispatchEvent(new CustomEvent("group")));
     let isFirst = !root.dataset.ready;
     on("state", (state) => {
       losses = 0;
@@ -251,7 +261,7 @@ export async function start(root) {
       else if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
       isFirst = false;
       if (!state.busy) queue(async () => endLive());
-      if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
+      if (state.busy) { showLive(state.revises, Boolean(state.html), state.speaker); if (state.html) showPiece(state.html); }
       setBusy(state.busy);
       endUnanswered();
       if (state.unanswered && !state.busy) note(state.unanswered).dataset.unanswered = "";
@@ -262,7 +272,7 @@ export async function start(root) {
       setBusy(true);
       endUnanswered();
       if (live && live.dataset.id !== String(facts.revises ?? "")) endLive();
-      showLive(facts.revises, facts.goes_on);
+      showLive(facts.revises, facts.goes_on, facts.speaker);
       root.dispatchEvent(new CustomEvent("thinking"));
     });
     on("piece", (facts) => showPiece(facts.html));
@@ -394,6 +404,7 @@ export async function start(root) {
     if (Math.abs(across) > SWIPE_PX && Math.abs(down) < SWIPE_PX / 2 && !getSelection().toString()) swipe(across > 0 ? "back" : "next");
   }, { passive: true });
 
+  root.addEventListener("problem", (event) => note(event.detail));
   root.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-verb]");
     if (!tool) return;
