@@ -239,7 +239,7 @@ def test_what_was_found_too_far_down(visit: Visit) -> None:
     answer = ask(visit, "torches forbidden library", FESTIVAL)
 
     assert "It was found only at place " in answer
-    assert answer.endswith("to be told.")
+    assert answer.endswith("to be shown.")
 
 
 def test_what_was_shown_and_not_used(visit: Visit) -> None:
