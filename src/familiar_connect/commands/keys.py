@@ -80,10 +80,10 @@ def _facts(home: Path, name: str) -> dict[str, object]:
 @click.argument("more", nargs=-1, metavar="")
 @click.pass_context
 def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
-    """Keep the key NAME (such as OPENROUTER_API_KEY, or openrouter) in secrets.env; asks for it, unseen."""
+    """Save the key NAME (such as OPENROUTER_API_KEY, or openrouter) in secrets.env; asks for it, unseen."""
     if more:  # never repeated: it is most likely the key
         raise click.UsageError(
-            f"the key itself does not stand in the command, which your shell keeps: `familiar keys set {name}` asks "
+            f"leave the key itself out of the command, because your shell keeps that: `familiar keys set {name}` asks "
             "for it. Take that line out of the shell's history",
             ctx=ctx,
         )
@@ -95,7 +95,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
         value = sys.stdin.read(MOST_CHARS) if sys.stdin is not None else ""
     if not value.strip():
         raise ConfigError(
-            f"no key came: type it when `familiar keys set {name}` asks, or pipe it in; nothing was changed"
+            f"no key was given: type it when `familiar keys set {name}` asks, or pipe it in; nothing was changed"
         )
     secrets = Secrets(home)
     was_there = secrets.get_from_home(variable) is not None
@@ -111,7 +111,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
 @click.argument("name", shell_complete=complete_keys)
 @click.pass_context
 def remove_key(ctx: click.Context, name: str) -> None:
-    """Take the key NAME out of secrets.env."""
+    """Remove the key NAME from secrets.env."""
     home = home_of(ctx)
     variable = _variable(name)
     secrets = Secrets(home)

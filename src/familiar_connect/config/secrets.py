@@ -65,7 +65,7 @@ def expand_folder(name: Path | str) -> Path:
     try:
         return Path(name).expanduser().absolute()
     except RuntimeError as exc:
-        raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
+        raise HomeError(f"{name}: there is no such user on this computer; write the folder's full path") from exc
 
 
 class Secrets:

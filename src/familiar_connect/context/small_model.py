@@ -160,7 +160,6 @@ _WHO = r"(?P<who>[^\W_][^:\n(\[]{0,40}?)(?: \([^)\n]{1,40}\))?: "
 _NOTE_LINE = re.compile(rf"- (?:{_WHO})?(?P<words>\S.*)")
 _SAID_LINE = re.compile(rf"(?:- )?(?:\[[^\]\n]{{1,40}}\] )?{_WHO}(?P<words>\S.*)")
 _TITLE = re.compile(r"# (?P<who>\S.*)")
-_ASKING_WORDS = frozenset(("again", "remember", "know", "tell", "recall", "much", "many", "days"))
 _WEAK = frozenset(
     (
         *("name", "named", "called", "call", "number", "kind", "sort", "thing", "date", "day", "place"),

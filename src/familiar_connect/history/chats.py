@@ -196,7 +196,7 @@ class ChatRegistry:
             chat = _chat_from(row)
             if chat is None:
                 raise HomeError(
-                    f"{self._file}: [[{_TABLE}]] number {count} needs a name, a place and a channel_id; mend that row"
+                    f"{self._file}: [[{_TABLE}]] number {count} needs a name, a place and a channel_id; fix that row"
                 )
             found.append(chat)
         return found

@@ -162,7 +162,7 @@ def test_wrong_bytes_are_refused_and_offered_anew(browser: Browser, tmp_path: Pa
         add_models(tmp_path, tiny(published.url, sha256="0" * 64))
         with page_of(browser, tmp_path) as visit:
             offer(visit.page, "Tiny talks better").get_by_role("button", name="Get it").click()
-            line = offer(visit.page, "is not the file its publisher has")
+            line = offer(visit.page, "is not the publisher's file")
             line.get_by_role("button", name="Get it").wait_for()
             wait_for_model(visit.page, "small model")
 
