@@ -209,6 +209,6 @@ def test_several_things_were_said_to_all_that_each_was_said_to() -> None:
     """Where nobody knows it of one of them, nobody knows it of all."""
     dm, room = between(["discord:1"]), whole_server("discord", 2)
 
-    assert all_audiences([frozenset({dm}), frozenset({room, EVERYONE})]) == {dm, room, EVERYONE}
+    assert all_audiences([frozenset({dm}), frozenset({room, EVERYONE})]) == frozenset({dm, room, EVERYONE})
     assert all_audiences([frozenset({dm}), None, frozenset({room})]) is None
     assert all_audiences([]) == frozenset()
