@@ -133,6 +133,14 @@ def test_bots_are_answered_so_often_until_somebody_else_speaks(
     assert admission.has_answered_bots_enough(turns(*authors)) is is_enough
 
 
+def test_where_no_number_is_set_bots_are_heard_and_not_answered(tmp_path: Path) -> None:
+    """Two programs that answer each other would not end."""
+    admission = admission_of(tmp_path, bots=frozenset({ROBOT.canonical_key}))
+
+    assert not admission.is_refused_bot(said(author=ROBOT, is_bot=True))
+    assert admission.has_answered_bots_enough(turns(ANA, ROBOT))
+
+
 def test_words_of_nobody_end_the_count_as_a_person_does(tmp_path: Path) -> None:
     """A narrator's, say."""
     admission = admission_of(tmp_path, bots=frozenset({ROBOT.canonical_key}), bot_reply_limit=2)

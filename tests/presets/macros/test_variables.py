@@ -27,6 +27,7 @@ from familiar_connect.presets.macros.variables import format_number, number_of
         ("{{setvarkey::o::k::v}}{{getvarkey::o::k}}{{getvar::o}}", 'v{"k":"v"}'),
         ("{{setvarkey::l::1::v}}{{getvar::l}}{{getvarkey::l::1}}{{getvarkey::l::9}}", '[null,"v"]v'),
         ("{{setvar::a::text}}{{getvarkey::a::k}}", "text"),
+        ("{{setvarkey::o::k::v}}{{setvarkey::o::0::a}}[{{getvarkey::o::}}][{{getvarkey::o::00}}]", "[][a]"),
         ("{{.x=5}}{{.x++}}{{.x--}}{{.x}}", "655"),
         ("{{.x = 5}}{{.x += 2}}{{.x -= 4}}{{.x}}", "3"),
         ("{{.x -= 4}}{{.x}}", "-4"),
