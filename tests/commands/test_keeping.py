@@ -36,6 +36,21 @@ def test_facts_stand_in_the_file_and_in_the_compacted_chat(tmp_path: Path) -> No
     assert "I moved to Graz”, out of date" in log
 
 
+def test_facts_in_other_languages_are_kept_as_they_were_said(tmp_path: Path) -> None:
+    """German, Spanish and Japanese in one chat: each in its own words, and the small talk of none."""
+    facts = ("Ich wohne seit 2019 in Graz", "Mi hermana es enfermera en Sevilla", "猫を二匹飼っています")
+    chatter = ("Boah, ich bin heute so müde", "hoy hace muchísimo calor", "今日めっちゃ暑い")
+    said = [line for pair in zip(facts, chatter, strict=True) for line in pair]
+    with model_endpoint(*(stream_answer("Hm.") for _ in range(len(said) + 1))) as server:
+        root = make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", said="\n".join((*said, "")))
+        run_program(tmp_path, "memory", "write-now")
+        kept = (root / "memory" / "people" / "terminal-you.md").read_text(encoding="utf-8")
+
+    assert [words for words in facts if words not in kept] == []
+    assert [words for words in chatter if words in kept] == []
+
+
 def test_what_is_taken_back_goes_from_the_file_and_stands_in_the_log(tmp_path: Path) -> None:
     """A plan that fell through, a thing that was sold, an allergy that was none, a joke; what still holds stays."""
     first = ("We're flying to Crete in May", "I drive an old Volvo", "I'm allergic to nuts", "My sister lives in Bern")

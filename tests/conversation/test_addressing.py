@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.addressing import PARTS, read_lines
+from benchmarks.addressing.vote import vote
 from familiar_connect.conversation.addressing.judge import judge_address
 from familiar_connect.conversation.buffer import is_direct_address
+from familiar_connect.conversation.speak_decision import SpeakDecision
 
 NAMES = ("Ember", "Em")
 LEAST_RIGHT = {"open": 0.94, "held_back": 0.89}
@@ -110,6 +112,19 @@ def test_most_lines_of_people_are_told_rightly(part: str) -> None:
 
     assert sum(right) / len(lines) >= LEAST_RIGHT[part]
     assert sum(sure) / len(sure) >= 0.97
+
+
+def test_votes_count_for_the_lines_that_are_not_sure() -> None:
+    """Votes that are all right leave what the rules are wrongly sure of; wrong ones lose every line put to the vote."""
+    lines = read_lines("held_back")
+    judged = [judge_address(line.text, line.names) for line in lines]
+    unsure = sum(found is not None and not found.is_sure for found in judged)
+    best = vote(lines, lambda line: SpeakDecision(speak=line.is_call), count=len(lines))
+    worst = vote(lines, lambda line: SpeakDecision(speak=not line.is_call), count=len(lines))
+
+    assert [row.value for row in (best[0], best[1], worst[1])] == [f"{unsure} of {unsure}", "100.0%", "0.0%"]
+    assert (best[-1].ok, worst[-1].ok) == (True, False)
+    assert vote(lines, lambda _: SpeakDecision(speak=True), count=10)[0].value == f"10 of {unsure}"
 
 
 @given(st.text(max_size=300), st.sampled_from(["Ember", "ミラ", "Old Tom", "نور"]))

@@ -15,7 +15,7 @@ from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.types import ResponseTrigger
 from familiar_connect.errors import ModelError
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
-from familiar_connect.llm.types import Capabilities
+from familiar_connect.llm.types import Capabilities, Message
 from tests.fakes.monitored_channel import NO, YES, MonitoredChannel
 from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL
 from tests.fakes.waiting import until
@@ -309,6 +309,35 @@ async def test_a_weak_side_model_is_never_asked_and_rules_decide() -> None:
         ("respond", "Does anyone know?", LULL),
         ("respond", "Ember!", DIRECT),
     ]
+
+
+class Small:
+    """A model that may be asked, and that tells a call worse than the rules."""
+
+    capabilities = Capabilities(repeats_itself=True)
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def chat(self, messages: list[Any]) -> Message:
+        self.asked += 1
+        return Message(role="assistant", content=YES)
+
+
+@pytest.mark.parametrize(("how", "votes"), [("auto", 0), ("side_model", 2)])
+async def test_a_small_model_votes_on_uses_of_the_name_only_where_the_owner_says_so(how: str, votes: int) -> None:
+    """Of itself the likelier of the two readings counts, as by rules; on joining in the model is still asked."""
+    small = Small()
+    company = MonitoredChannel(llm_client=small, decide_with=DecideWith(how), interjection=Interjection.very_eager)
+    await company.say("I told Ember yesterday.")
+    await company.say("Our Ember?")
+    voted = small.asked
+    for number in range(1, 4):
+        await company.say(ask_about(number))
+
+    assert voted == votes
+    assert small.asked == votes + 1
+    assert company.decisions[0][0] == ("respond" if votes else "silence")
 
 
 @pytest.mark.parametrize(

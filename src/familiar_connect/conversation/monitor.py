@@ -34,6 +34,8 @@ from familiar_connect.conversation.speak_decision import (
     ask_side_model,
     can_decide,
     decide_by_rules,
+    decide_called,
+    is_small,
     is_told_by_rules,
 )
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
@@ -278,6 +280,8 @@ class ConversationMonitor:
             return SpeakDecision(speak=True)
         if how is DecideWith.reply and (trigger is ResponseTrigger.direct_address or _is_voice(seen)):
             return SpeakDecision(speak=True, left_to_reply=True)
+        if trigger is ResponseTrigger.direct_address and self._is_better_told_by_rules():
+            return decide_called(is_called=any(self._is_called(message.text) for message in seen))
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
@@ -300,6 +304,10 @@ class ConversationMonitor:
     def _is_surely_for_us(self, messages: Sequence[BufferedMessage]) -> bool:
         """Whether one of *messages* is said to us beyond doubt: nobody is asked whether it is."""
         return any(message.is_for_us or self._is_called(message.text, surely=True) for message in messages)
+
+    def _is_better_told_by_rules(self) -> bool:
+        """Whether the model that decides is so small that it tells a call worse than the rules do."""
+        return self.decide_with is DecideWith.auto and is_small(self.llm_client)
 
     def _is_called(self, text: str, *, surely: bool = False) -> bool:
         address = judge_address(text, self._names)

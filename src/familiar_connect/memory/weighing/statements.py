@@ -2,8 +2,8 @@
 
 Kept is what somebody states in plain words about themselves, their family, friends, pets, work, health, places, likes
 and plans. Moods, weather, meals, gadgets and games of the day are not, nor are requests, questions, jokes, quotes, code
-and what is said of others in the room. The rules know English best; of other languages they know how a sentence about
-oneself begins. `benchmarks/keeping.py` and `benchmarks/extractive_facts.py` measure them.
+and what is said of others in the room. These are the rules for English; `languages` has those of seven more, and of
+others they know how a sentence about oneself begins. `benchmarks/keeping.py` and its neighbours measure them.
 
 Which kinds of words stand in a clause. Each kind is one long pattern, and a message is read by all of them.
 
@@ -34,6 +34,7 @@ from familiar_connect.memory.weighing.first_person import (
     mask_foreign,
     plain_form,
 )
+from familiar_connect.memory.weighing.languages.reader import find_rules, weigh_sentence
 from familiar_connect.memory.weighing.lasting_words import LASTING, OF_THE_SENTENCE, ONLY_WHEN, RELATION, STRONG, any_of
 from familiar_connect.support.re2_engine import PatternSet
 from familiar_connect.support.text import sentence_spans
@@ -300,16 +301,20 @@ class StatementReader:
         """The statements of the next message."""
         text = text[:MAX_CHARS]
         plain = mask_foreign(text.replace("\u2019", "'"))
+        rules = find_rules(plain)
         found: list[Statement] = []
         self._since_topic += 1
         last: tuple[int, int] | None = None
         for start, end in sentence_spans(plain)[:MAX_SENTENCES]:
-            if last is not None and _is_fragment(plain[start:end]):
+            if last is not None and rules is None and _is_fragment(plain[start:end]):
                 last = last[0], end
                 found[-1] = Statement(sentence=_trim(text[last[0] : end]), weight=found[-1].weight)
                 self._note_people(plain[start:end], is_kept=True)
                 continue
-            cut, weight = self._weigh(plain[start:end])
+            if rules is not None:
+                cut, weight = end - start, weigh_sentence(plain[start:end], rules, message=plain)
+            else:
+                cut, weight = self._weigh(plain[start:end])
             sentence = _trim(text[start : start + cut])
             is_kept = bool(sentence) and weight >= LEAST_WEIGHT
             if is_kept:
