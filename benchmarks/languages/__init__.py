@@ -4,9 +4,9 @@
 
 A file is a chat of one language: `# Name: speakers`, then facts as `speaker: words => question => question`, the first
 of a bystander and the second of whoever said it, then below `---` the chatter among which they are said, by the
-speakers in turn. Every second fact is held back: rules may be tuned on the
-open ones alone, and nobody looks at single questions of the others. Each language is asked in a home of its own, and
-all of them in one home together, as on a server where everybody speaks their own.
+speakers in turn. Every second fact is held back: rules may be tuned on the open ones alone, and nobody looks at single
+questions of the others. Each language is asked in a home of its own, and all of them in one home together, as on a
+server where everybody speaks their own.
 """
 
 from __future__ import annotations
