@@ -16,6 +16,7 @@ from familiar_connect.audience import (
     DisclosurePolicy,
     Readers,
     RuledChannel,
+    all_audiences,
     between,
     hidden_channel,
     may_tell,
@@ -202,3 +203,12 @@ def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:
 
     assert hidden.channel_key == ("discord", 3001, "r1")
     assert [each.channel_key for each in others] == [None] * 3
+
+
+def test_several_things_were_said_to_all_that_each_was_said_to() -> None:
+    """Where nobody knows it of one of them, nobody knows it of all."""
+    dm, room = between(["discord:1"]), whole_server("discord", 2)
+
+    assert all_audiences([frozenset({dm}), frozenset({room, EVERYONE})]) == {dm, room, EVERYONE}
+    assert all_audiences([frozenset({dm}), None, frozenset({room})]) is None
+    assert all_audiences([]) == frozenset()

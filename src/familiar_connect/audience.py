@@ -134,7 +134,7 @@ def parse_audience(text: str | None) -> Audience:
     """The audience a stored text names. One that is missing or cannot be read is the owner's: nobody else hears it."""
     words = (text or "").split(" ")
     kind, _, rest = words[0].partition(":")
-    also = frozenset(word[1:] for word in words[1:] if word.startswith("+") and len(word) > 1)
+    also = frozenset(word[1:] for word in words if word.startswith("+") and word != "+")
     try:
         return replace(_parse_kind(AudienceKind(kind), rest), also=also)
     except ValueError:

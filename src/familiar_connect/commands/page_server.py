@@ -266,7 +266,7 @@ def _announce(parts: WebParts, options: WebOptions) -> None:
     address = f"{parts.address.url}/open?token={parts.door.token}"
     say(f"{parts.familiar.name} is at {address}")
     if not parts.address.is_local:
-        say("Other computers log in with the password. What they send can be read on the way: put HTTPS before it.")
+        say("Other computers log in with the password. Others can read what they send: put HTTPS in front of it.")
     say("Ctrl-C stops.")
     sys.stdout.flush()
     if options.opens_browser:

@@ -55,7 +55,7 @@ class GroupConfig:
         TurnOrder.natural,
         enum_rule(TurnOrder),
         "Who answers: `natural`: who is named, then whom chance and talkativeness let speak, at least one; "
-        "`list`: everybody, in the order of `members`; `pooled`: one at a time, whoever has not spoken yet.",
+        "`list`: everyone, in the order of `members`; `pooled`: one at a time, among those who have not spoken yet.",
     )
     max_replies: int = setting(
         DEFAULT_MAX_REPLIES, integer_rule(least=1), "The most replies that follow one message; each member has one."

@@ -38,6 +38,7 @@ from familiar_connect.presets.macros.variables import format_number, number_of
             "true false true true false false",
         ),
         ("{{.t = b}}{{.t == b}} {{.t > a}}", "true false"),
+        ("{{.t = b}}{{.t < 3}} {{.t >= 3}} {{.n = 3}}{{.n > b}} {{.n <= b}}", "false false false false"),
         ("{{$g = 1}}{{$g}}{{.g}}", "1"),
         ("{{.my-var = {{newline}}x}}[{{.my-var}}]", "[\nx]"),
         ("{{.x=3}}{{.x y}}{{.x?}}{{.x y z}}", "33{{.x y z}}"),
@@ -92,3 +93,9 @@ def test_numbers_are_written_as_a_browser_writes_them(text: str, expected: str) 
 
     assert number is not None
     assert expected == format_number(number)
+
+
+@pytest.mark.parametrize("blank", ["", " ", " \n\t"])
+def test_what_is_blank_counts_as_nothing(blank: str) -> None:
+    """As it does in a browser."""
+    assert number_of(blank) == 0.0

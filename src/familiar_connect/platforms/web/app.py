@@ -193,7 +193,7 @@ def make_pages(parts: WebParts) -> OpenedPages:
     links = list_links({route.path for route in routes if isinstance(route, Route)})
 
     async def answer_missing(request: Request, _: Exception) -> Response:
-        sentence = "There is no such page; the menu on the left leads to those there are."
+        sentence = "There is no such page; the menu on the left lists the pages."
         if is_script(request):
             return answer_json({"problem": sentence}, status=404)
         return await off_loop(partial(renderer.problem, sentence, status=404))

@@ -177,7 +177,7 @@ class ChatPages:
         chat = await self.chat_of(request)
         text = await off_loop(self._chats.whole_text, chat.channel_id, request.path_params["turn"])
         if text is None:
-            raise HomeError("that line was taken back")
+            raise HomeError("that line was removed")
         return PlainTextResponse(text.encode("utf-8", "replace"))
 
     async def list_messages(self, request: Request) -> Response:
@@ -200,7 +200,7 @@ class ChatPages:
         _check_length(text)
         files = await off_loop(self._chats.attached_files.keep, parts)
         if not text.strip() and not files:
-            raise HomeError("nothing was written: type something first")
+            raise HomeError("there is nothing to send: type something first")
         if not is_script(request):
             await self._chats.answer(chat.channel_id, text, files, key=key)
             return redirect(f"/chats/{chat.channel_id}#end")

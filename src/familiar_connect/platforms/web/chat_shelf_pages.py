@@ -166,7 +166,7 @@ class ChatShelfPages:
         try:
             moment = datetime.combine(date.fromisoformat(day), time(), tzinfo=self._zone)
         except (ValueError, OverflowError) as error:
-            raise HomeError("that is no day; write it as 2026-03-14") from error
+            raise HomeError("that is not a day; write it as 2026-03-14") from error
         database = self._familiar.history_store.database
         found = find_first_line_since(database, self._familiar.id, chat.channel_id, moment)
         if found is None:

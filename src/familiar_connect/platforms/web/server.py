@@ -195,7 +195,7 @@ def listen_on(host: str, port: int) -> socket.socket:
         )[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise SetupError(f"{host} is no address of this computer ({error.strerror}); leave --host out") from error
+        raise SetupError(f"{host} is not an address of this computer ({error.strerror}); leave --host out") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(where)

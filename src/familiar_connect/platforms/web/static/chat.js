@@ -205,7 +205,7 @@ export async function start(root) {
     source?.close();
     outbox?.hold();
     root.classList.add("foreign");
-    noteOnce("foreign", "The familiar behind this page was exchanged for another. Nothing is sent to it from here; what you wrote stays in this browser. ", linkToReload());
+    noteOnce("foreign", "This page now belongs to a different familiar. Nothing is sent to it from here; what you wrote stays in this browser. ", linkToReload());
     send.disabled = true;
   }
 
@@ -216,7 +216,7 @@ export async function start(root) {
     run = state.run;
     const when = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const isNewer = state.version !== root.dataset.version;
-    noteOnce("restarted", `The program was started again (${when}).${isNewer ? " It is another version: " : ""}`, ...(isNewer ? [linkToReload()] : []));
+    noteOnce("restarted", `The program restarted (${when}).${isNewer ? " It is another version: " : ""}`, ...(isNewer ? [linkToReload()] : []));
   }
   // What the program died over stands there until something is said or answered.
   const endUnanswered = () => list.querySelector("[data-unanswered]")?.remove();
@@ -313,10 +313,10 @@ export async function start(root) {
     for (const file of files) fields.append("file", file, file.name);
     return fetch(form.action, { method: "POST", headers: names, body: fields, signal });
   }
-  const LOST = "The program does not answer, so it is not known whether that was done. Look again when it is back.";
+  const LOST = "The program does not answer, so this page cannot know whether that was done. Look again when it is back.";
   async function told(answer) {
     const facts = answer ? await answer.json().catch(() => ({})) : { problem: LOST };
-    if (!answer?.ok) { note(facts.problem ?? "That was not taken. Try again."); return null; }
+    if (!answer?.ok) { note(facts.problem ?? "That did not work. Try again."); return null; }
     return facts;
   }
 
