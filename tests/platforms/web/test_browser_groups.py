@@ -162,7 +162,7 @@ def test_a_line_is_changed_for_all_of_them(
         page.locator(".message[data-id]", has_text="three herrings").wait_for(state="detached")
         asked = len(model.requests)
         say(page, "So, Ember and Wren?")
-        wait_for_lines(page, begun + 4)
+        wait_for_lines(page, begun + 5)
         prompts = [str(each.payload) for each in model.requests[asked:]]
 
         assert len(prompts) == 2
