@@ -127,6 +127,8 @@ def test_a_group_is_made_talks_and_is_kept_by_each_of_them(
         page.locator(".message.own[data-id] .versions .count", has_text="2/2").last.wait_for()
         page.locator(".chat:not(.busy)").wait_for()
         words = lines(page)[-1][1]
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, "nothing is cut off on a phone"
         assert visit.faults == []
     done = run_program(home, "export", "chat", "--familiar", "wren", "--chat=group hearth", "-o", "-")
     assert words in done.stdout, done.stderr
@@ -160,7 +162,7 @@ def test_a_line_is_changed_for_all_of_them(
         page.locator(".message[data-id]", has_text="three herrings").wait_for(state="detached")
         asked = len(model.requests)
         say(page, "So, Ember and Wren?")
-        wait_for_lines(page, begun + 4)
+        wait_for_lines(page, begun + 5)
         prompts = [str(each.payload) for each in model.requests[asked:]]
 
         assert len(prompts) == 2
