@@ -146,6 +146,17 @@ async def test_a_slip_takes_back_what_its_speaker_said_just_before(tmp_path: Pat
     assert "I work as a baker." in table.read("people/discord-2.md")
 
 
+async def test_a_message_of_which_nothing_is_kept_takes_back_what_was_said_before_it(tmp_path: Path) -> None:
+    """And not what the same person says after it."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "We're flying to Crete in May."), (ALICE, "nah, Crete is cancelled"))
+    table.say((ALICE, "We're flying to Malta in June."))
+    await small(table).run()
+
+    assert "Crete" not in table.read("people/discord-1.md")
+    assert "We're flying to Malta in June." in table.read("people/discord-1.md")
+
+
 async def test_a_pass_quotes_so_much_of_a_talk_and_no_more(tmp_path: Path) -> None:
     """What weighs most, in the order it was said."""
     table = WriterSetup(tmp_path)

@@ -221,7 +221,7 @@ def keep_supported(
 
 def only_unwritten(text: str, told: Iterable[SelfStatement], person: BatchParticipant) -> list[SelfStatement]:
     """Those things a person *told* that no line of their file says yet."""
-    lines = [(frozenset(_words(part)), bool(_DENIAL.search(part))) for part in text.splitlines() if part.strip()]
+    lines = [(frozenset(_words(part)), bool(_DENIAL.search(part))) for part in text.splitlines()]
     own = _own_words(person)
 
     def is_written(each: SelfStatement) -> bool:
