@@ -220,12 +220,12 @@ def test_names_are_shown_where_the_file_has_macros_and_the_words_stay(tmp_path: 
     with a_familiar(tmp_path / "wren") as (folder, history):
         channel_id = take_in(folder, history, path).record.channel_id
         (first, second) = history.recent(familiar_id="wren", channel_id=channel_id, limit=5)
-        versions = TurnVersionStore(history).of(first.id)
+        versions = TurnVersionStore(history, "wren").versions_of(first.id)
 
     assert (first.content, first.display_text) == (greeting["mes"], "Back before the tide, Sam.")
     assert second.view is None
     assert versions is not None
-    assert versions.texts == tuple(greeting["swipes"])
+    assert versions.texts == ("{{Char}} nods.", "Back before the tide, {{user}}.", "Oh.")
     assert versions.display_texts == ("Wren nods.", "Back before the tide, Sam.", "Oh.")
 
 

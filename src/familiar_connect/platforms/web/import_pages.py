@@ -88,7 +88,7 @@ class ImportPages:
             made=made,
             went_to=went_to,
             asked=asked,
-            here=self._familiar_id,
+            own_id=self._familiar_id,
             waiting=self._waiting[0] if self._waiting is not None else "",
         )
 
