@@ -215,11 +215,13 @@ def _facts(root: Path) -> dict[str, Any]:
 
 def _turns(root: Path) -> int:
     """How much was said, whatever ails the settings."""
-    from familiar_connect.history.message_edits import count_undone
+    from familiar_connect.history.chats import count_turns
+
+    if (found := count_turns(root)) is not None:
+        return found
+    from familiar_connect.history.message_edits import count_undone  # what an older or a damaged file takes
     from familiar_connect.history.store import HistoryStore
 
-    if not FamiliarFolder(root).history_db.exists():
-        return 0
     store = HistoryStore(FamiliarFolder(root).history_db)
     try:
         return store.count(familiar_id=root.name) - count_undone(store, familiar_id=root.name)

@@ -166,7 +166,7 @@ def test_a_chat_with_somebody_else_is_taken_in_where_it_is_said_to(page: PagePro
     assert "<mark>tide</mark>, Sam" in after[1]
     assert "{{user}}" not in after[1]
     assert "what <bdi>Ansgar</bdi> said counts as said by Ember" in strange
-    assert "Nothing is taken in yet." in strange
+    assert "Nothing is imported yet." in strange
     assert "Who gets it?" not in own
     assert "Took 2 of 2 messages" in own
 

@@ -25,7 +25,7 @@ FOREIGN = (
     "Another familiar is at this address now than the one this page was opened for, so nothing was done. "
     "Load the page again"
 )
-NAMELESS = "This address does not say which familiar it is of, so nothing was done. Load the page again"
+NAMELESS = "This address does not say which familiar it belongs to, so nothing was done. Load the page again"
 _PREFIX = re.compile(r"/f/([A-Za-z0-9][A-Za-z0-9_-]{0,63})(/.*)?")
 
 

@@ -100,7 +100,7 @@ class ImportPages:
         fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
         name, content = fields.get("file", ("", b""))
         if not content:
-            raise HomeError("no file came along: choose one, or drop it on the page")
+            raise HomeError("no file was sent: choose one, or drop it on the page")
         kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
         kind = kind if kind in VERBS else guess_kind(name, content)
         if kind == "chat" and (asked := await self._ask_first(name, content)):
@@ -137,7 +137,7 @@ class ImportPages:
         if familiar_id not in {self._familiar_id, *await off_loop(self._list_ids)}:
             raise HomeError("there is no such familiar here; choose the file again")
         if self._waiting is None or self._waiting[0] != waiting:
-            raise HomeError("that file is not kept any more: choose it again")
+            raise HomeError("that file is no longer kept: choose it again")
         (_, name, content), self._waiting = self._waiting, None
         return await self._take("chat", name, content, familiar_id)
 
