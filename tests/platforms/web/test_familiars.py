@@ -168,7 +168,7 @@ def test_a_chat_with_somebody_else_is_taken_in_where_it_is_said_to(page: PagePro
     assert "what <bdi>Ansgar</bdi> said counts as said by Ember" in strange
     assert "Nothing is imported yet." in strange
     assert "Who gets it?" not in own
-    assert "Took 2 of 2 messages" in own
+    assert "Imported 2 of 2 messages" in own
 
 
 def chat_with(name: str) -> bytes:

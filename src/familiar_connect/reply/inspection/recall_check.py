@@ -234,7 +234,7 @@ class _Walk:
             self._add(
                 "heard",
                 False,
-                f"Only the familiar itself said it, which does not count as knowledge: {quote_turn(self.own, self.words)}.",
+                f"Only the familiar said it, which does not count as knowledge: {quote_turn(self.own, self.words)}.",
                 "Say it in a chat, or write it into a memory file.",
                 sentence="No one ever said it but the familiar itself.",
                 leads_to=NEW_FILE,
