@@ -27,6 +27,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError
 from familiar_connect.history.imported_turns import ImportedTurn
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author
 
 YOU = Author("terminal", "you", None, "Friend")
@@ -202,6 +203,30 @@ def test_another_speaker_in_the_middle_is_refused_and_at_the_end_replaced() -> N
         align_messages(there, ["cccccccc1", "bbbbbbbb1"], file="f", chat="c", number=1)
     with pytest.raises(ChatImportError, match="message 2 comes before messages"):
         align_messages(there, ["aaaaaaaa1", "cccccccc1", "bbbbbbbb1"], file="f", chat="c", number=1)
+
+
+def test_names_are_shown_where_the_file_has_macros_and_the_words_stay(tmp_path: Path) -> None:
+    """In a greeting and each of its swipes; {{user}} is whom the file names, as SillyTavern shows it."""
+    greeting = {
+        "name": "Wren",
+        "is_user": False,
+        "mes": "Back before the tide, {{user}}.",
+        "swipes": ["{{Char}} nods.", "Back before the tide, {{user}}.", "Oh."],
+        "swipe_id": 1,
+    }
+    path = write_rows(
+        tmp_path / "c.jsonl", [{"user_name": "unused"}, greeting, {"name": "Sam", "is_user": True, "mes": "Hm."}]
+    )
+    with a_familiar(tmp_path / "wren") as (folder, history):
+        channel_id = take_in(folder, history, path).record.channel_id
+        (first, second) = history.recent(familiar_id="wren", channel_id=channel_id, limit=5)
+        versions = TurnVersionStore(history, "wren").versions_of(first.id)
+
+    assert (first.content, first.display_text) == (greeting["mes"], "Back before the tide, Sam.")
+    assert second.view is None
+    assert versions is not None
+    assert versions.texts == ("{{Char}} nods.", "Back before the tide, {{user}}.", "Oh.")
+    assert versions.display_texts == ("Wren nods.", "Back before the tide, Sam.", "Oh.")
 
 
 def sillytavern_chat(path: Path) -> ChatFile:

@@ -124,6 +124,7 @@ def test_a_hint_carries_the_familiar_of_this_run(monkeypatch: pytest.MonkeyPatch
         "`python3 run.py preset show --familiar wren`, `python3 run.py memory list people --familiar wren`; "
         "`python3 run.py chat --familiar mira`"
     )
+    assert with_command("`familiar preset show`; `familiar model list`", "wren").count("--familiar wren`") == 1
     assert with_command("`familiar model list`; or: familiar chat") == (
         "`python3 run.py model list`; or: python3 run.py chat"
     )

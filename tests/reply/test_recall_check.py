@@ -242,6 +242,21 @@ def test_what_was_told_counts_as_shown_and_is_quoted(tmp_path: Path) -> None:
     assert "?" not in found.steps[-1].evidence
 
 
+def test_a_long_line_is_quoted_around_what_was_asked_for(tmp_path: Path) -> None:
+    """Its beginning would show none of the words, in the prompt and in what was said."""
+    long = f"{'We talked about the weather and the boats for quite a while. ' * 8}{POT} {'Then it rained. ' * 30}"
+    with a_check(tmp_path) as check:
+        tell(check, long)
+        shown = PastTurn(trace=a_trace(), record=a_prompt(a_line("user", f"Bo: {long}")))
+        steps = {step.name: step.evidence for step in check.explain("spare key blue pot", shown).steps}
+
+    for evidence in (steps["heard"], steps["shown to the model"]):
+        assert POT.removeprefix("The ") in evidence
+        assert "“…" in evidence
+        assert "…”" in evidence
+        assert len(evidence) < 400
+
+
 @pytest.mark.parametrize(
     ("reply", "sentence"),
     [

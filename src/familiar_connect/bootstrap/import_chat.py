@@ -278,8 +278,9 @@ def new_turn(message: FileMessage, sent: datetime, cast: Cast, place: int) -> tu
         is_undated=message.sent is None,
     )
     facts, dropped = encode_file_line(line, message.kept)
-    shown = message.versions or (message.text,)
-    words = message.words or shown
+    written = message.versions or (message.text,)
+    words = message.words or written
+    shown = tuple(cast.fill_names(text, message) for text in written)
     views = tuple(None if raw == text else text for raw, text in zip(words, shown, strict=True))
     turn = NewTurn(
         place=place,

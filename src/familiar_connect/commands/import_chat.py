@@ -146,19 +146,26 @@ def import_chat_command(
 
 def _say_costs(root: Path, home: Path, files: Sequence[Path], *, as_json: bool) -> int:
     """Say what writing *files* up would take; nothing is stored, and no model is asked."""
+    from familiar_connect.bootstrap.chat_files.cast import name_in_file
     from familiar_connect.bootstrap.import_chat import scan_chat
     from familiar_connect.bootstrap.write_up_cost import estimate_write_up
     from familiar_connect.config.load import load_character_config
+    from familiar_connect.memory.persona import persona_name
+    from familiar_connect.memory.store import MemoryStore
     from familiar_connect.support.clock import machine_zone
 
-    folder = FamiliarFolder(root)
+    folder, names = FamiliarFolder(root), _ids_by_name(home)
+    own_name = persona_name(MemoryStore(folder.memory), folder.familiar_id)
     config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
     found = []
     for path in files:
         with closing(_read_file(path, folder, config, quiet=as_json)) as file:
-            messages = len(scan_chat(file))
+            scan = scan_chat(file)
+            messages = len(scan)
+            called = name_in_file(scan.names, file.header, own_name)
         cost = estimate_write_up(config, messages=messages, chars=path.stat().st_size)
-        found.append({"file": path.name, "messages": messages, **asdict(cost), "says": str(cost)})
+        who = {"familiar": root.name, "with": _familiar_in_file(path, names), "character": called, "name": own_name}
+        found.append({"file": path.name, "messages": messages, **who, **asdict(cost), "says": str(cost)})
         if not as_json:
             say(f"{path.name}: {pluralize(messages, 'message')}. {cost}")
     if as_json:
@@ -170,18 +177,10 @@ def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
     """The one of several familiars that *files* are with; None: nobody's name tells. Chats of several are refused."""
     from familiar_connect.config.home import list_familiars
     from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
-    from familiar_connect.memory.persona import persona_name
-    from familiar_connect.memory.store import MemoryStore
-    from familiar_connect.support.text import fold_name
 
-    there = list_familiars(home)
-    if len(there) < 2 or Secrets(home).get(FAMILIAR_VARIABLE) is not None:
+    if len(list_familiars(home)) < 2 or Secrets(home).get(FAMILIAR_VARIABLE) is not None:
         return None
-    names: dict[str, set[str]] = {}
-    for each in there:
-        called = persona_name(MemoryStore(FamiliarFolder(open_root(home, each)).memory), each)
-        for name in (each, called):
-            names.setdefault(fold_name(name), set()).add(each)
+    names = _ids_by_name(home)
     found: dict[str, Path] = {}
     for file in files:
         if (owner := _familiar_in_file(file, names)) is not None:
@@ -193,6 +192,21 @@ def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
             "at a time, or choose with --familiar ID where all of them go"
         )
     return next(iter(found), None)
+
+
+def _ids_by_name(home: Path) -> dict[str, set[str]]:
+    """The familiars of *home* by everything they are called, folded."""
+    from familiar_connect.config.home import list_familiars
+    from familiar_connect.memory.persona import persona_name
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.support.text import fold_name
+
+    names: dict[str, set[str]] = {}
+    for each in list_familiars(home):
+        called = persona_name(MemoryStore(FamiliarFolder(open_root(home, each)).memory), each)
+        for name in (each, called):
+            names.setdefault(fold_name(name), set()).add(each)
+    return names
 
 
 def _familiar_in_file(file: Path, names: Mapping[str, set[str]]) -> str | None:

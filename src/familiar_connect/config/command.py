@@ -85,19 +85,20 @@ def command_name() -> str:
     return program_name() if home is None else f"{program_name()} --home {shlex.quote(home)}"
 
 
-def with_command(text: str) -> str:
-    """*text* with each hint in it, such as `familiar doctor`, as it is typed here."""
+def with_command(text: str, familiar_id: str | None = None) -> str:
+    """*text* with each hint in it, such as `familiar doctor`, as it is typed here: for *familiar_id*, or this run's."""
     if NAME not in text:
         return text
-    named = text if _options.familiar_id is None else _WHOLE_HINT.sub(_with_familiar, text)
+    chosen = familiar_id or _options.familiar_id
+    named = text if chosen is None else _WHOLE_HINT.sub(lambda hint: _with_familiar(hint, chosen), text)
     return _IN_HINT.sub(lambda _: command_name(), named)
 
 
-def _with_familiar(hint: re.Match[str]) -> str:
-    """The hint with the familiar of this run, where its verb takes one and it names none."""
+def _with_familiar(hint: re.Match[str], familiar_id: str) -> str:
+    """The hint with a familiar, where its verb takes one and it names none."""
     if hint["verb"] not in VERBS_OF_A_FAMILIAR or "--familiar" in hint["words"] or "--with" in hint["words"]:
         return hint[0]
-    return f"{hint[0][:-1]} --familiar {shlex.quote(_options.familiar_id or '')}`"
+    return f"{hint[0][:-1]} --familiar {shlex.quote(familiar_id)}`"
 
 
 def with_command_in_help(text: str) -> str:

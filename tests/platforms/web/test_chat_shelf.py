@@ -144,6 +144,7 @@ async def test_what_is_not_there_or_not_allowed_is_a_page_and_not_a_bare_line(tm
 def test_no_page_sends_anybody_to_a_command_line_for_what_a_page_can_do() -> None:
     """But for the connection to Discord and Twitch, which only another way to start the program brings."""
     folder = Path(web.__file__).parent / "templates"
-    found = {each.name for each in folder.iterdir() if "<code>familiar " in each.read_text(encoding="utf-8")}
+    texts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
+    found = {name for name, text in texts.items() if "<code>familiar " in text or '("`familiar ' in text}
 
     assert found == {"place.html"}

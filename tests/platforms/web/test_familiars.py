@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,6 +19,8 @@ from familiar_connect.platforms.web.familiar_pages import choose_id
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.web_form import send_form
+from tests.platforms.web.test_places_and_imports import upload
 
 pytestmark = needs_page
 
@@ -125,12 +129,56 @@ def test_what_is_meant_for_another_familiar_at_the_same_address_is_refused(page:
     assert page.ask("GET", "/chats/1").body.count("Only for you") == 1
 
 
-def test_a_familiar_that_is_none_is_a_sentence(page: PageProcess) -> None:
-    """And nothing outside the home is ever looked up."""
-    answers = [page.ask("GET", f"/f/{name}/") for name in ("nobody", "_default", "..%2f..", "a" * 70)]
+def test_a_familiar_that_is_none_is_a_sentence_with_links_to_those_there_are(page: PageProcess) -> None:
+    """There is no menu beside it; and nothing outside the home is ever looked up."""
+    answers = [
+        page.ask("GET", f"/f/{name}/", accept="text/html") for name in ("nobody", "_default", "..%2f..", "a" * 70)
+    ]
 
     assert [answer.status for answer in answers] == [404, 404, 404, 404]
-    assert "there is no familiar nobody here" in answers[0].body
+    assert "<p>There is no familiar nobody here. Choose one of these:</p>" in answers[0].body
+    for answer in answers:
+        assert 'href="/f/ember/"' in answer.body
+        assert 'href="/f/wren/"' in answer.body
+        assert "menu" not in answer.body
+
+
+def test_a_chat_with_somebody_else_is_taken_in_where_it_is_said_to(page: PageProcess, home: Path) -> None:
+    """On Ember's page one with Mallow, a familiar too, and one with somebody who is none; `{{user}}` is its user."""
+    make_starter(home, "mallow", name="Mallow", user_name="Sam")
+    asked = upload(page, "evening.jsonl", chat_with("Mallow"))
+    owner, here = re.findall(r'name="familiar" value="(\w+)"', asked.body)
+    waiting = re.search(r'name="waiting" value="(\w+)"', asked.body)
+    before = [page.ask("GET", f"/f/{name}/search?q=tide").body for name in ("ember", "mallow")]
+    assert waiting is not None
+    foreign = send_form(page, "/import", waiting=waiting[1], familiar="nobody")
+    taken = send_form(page, "/import", waiting=waiting[1], familiar=owner)
+    after = [page.ask("GET", f"/f/{name}/search?q=tide").body for name in ("ember", "mallow")]
+    strange = upload(page, "strange.jsonl", chat_with("Ansgar")).body
+    own = upload(page, "own.jsonl", chat_with("Ember")).body
+
+    assert "This is a chat with <strong><bdi>Mallow</bdi></strong>, not with Ember. Who gets it?" in asked.body
+    assert (owner, here) == ("mallow", "ember")
+    assert not any("<mark>" in body for body in before)
+    assert foreign.status == 400
+    assert 'href="/f/mallow/">Go there</a>' in taken.body
+    assert "<mark>tide</mark>" not in after[0]
+    assert "<mark>tide</mark>, Sam" in after[1]
+    assert "{{user}}" not in after[1]
+    assert "what <bdi>Ansgar</bdi> said counts as said by Ember" in strange
+    assert "Nothing is imported yet." in strange
+    assert "Who gets it?" not in own
+    assert "Imported 2 of 2 messages" in own
+
+
+def chat_with(name: str) -> bytes:
+    """A chat of SillyTavern's whose greeting names its user by a macro."""
+    rows = (
+        {"user_name": "Sam", "character_name": name, "chat_metadata": {}},
+        {"name": name, "is_user": False, "mes": "You made it before the tide, {{user}}."},
+        {"name": "Sam", "is_user": True, "mes": "Barely."},
+    )
+    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def test_a_familiar_is_made_from_words_and_talked_with_at_once(page: PageProcess, model: ModelServer) -> None:

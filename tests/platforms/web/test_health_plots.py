@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from familiar_connect.context.providers.content_search.unfiltered import NO_SIDE_WORK
 from familiar_connect.observe.trace import StageSpan, TurnTrace
 from familiar_connect.platforms.web.health_plots import HEIGHT, MOST_BARS, WIDTH, draw_plots
 from familiar_connect.reply.inspection.plain_troubles import describe_trouble
-from familiar_connect.reply.inspection.turn_view import troubles_of
+from familiar_connect.reply.inspection.turn_view import troubles_of, view_turn
+from tests.fakes.traces import a_trace
 
 NOON = datetime(2026, 3, 14, 12, 30, tzinfo=UTC)
 HERE = ZoneInfo("UTC")
@@ -67,3 +69,17 @@ def test_a_stop_is_no_error_and_what_failed_has_a_name_people_use() -> None:
     assert troubles_of(late) == [("model", "the model did not answer in time")]
     assert troubles_of(odd) == [("model", "strange thing: it broke")]
     assert describe_trouble("no answer within 3 s") == "no answer within 3 s"
+
+
+def test_a_skip_that_is_always_so_is_a_note_and_no_error() -> None:
+    """The embedded model never picks from what memory finds; a filter that failed is an error as before."""
+    usual, failed = (f"the filter was skipped: {why}" for why in (NO_SIDE_WORK, "it failed or was late"))
+    search = {"id": "content_search", "status": "ok", "duration_s": 0.01}
+    healthy, odd = (
+        a_trace(stages=(StageSpan("assemble", 0.0, 1.0, {"provider_outcomes": [{**search, "notes": notes}]}),))
+        for notes in ([usual], [usual, failed])
+    )
+
+    assert troubles_of(healthy) == []
+    assert [span.note for span in view_turn(healthy).spans if span.note] == [usual]
+    assert troubles_of(odd) == [("content_search", failed)]

@@ -218,7 +218,7 @@ def test_without_the_platform_a_channel_is_read_only_and_says_why(tmp_path: Path
     assert "Discord is not connected in this program" in body
     assert "composer" not in body
     assert [answer.status for answer in answers] == [400, 400]
-    assert "familiar run --page" in answers[0].json()["problem"]
+    assert " run --page --familiar ember`" in answers[0].json()["problem"]
 
 
 def test_the_page_alone_is_reason_enough_to_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -70,7 +71,14 @@ def test_a_file_is_opened_played_and_looked_at_step_by_step(page: PageProcess, h
     opened = page.ask("GET", "/rehearsals?file=mine.json").body
     body = play(page, json.dumps(SCRIPT), file="mine.json").body
 
-    assert "mine.json" in page.ask("GET", "/rehearsals").body
+    listed = page.ask("GET", "/rehearsals").body
+    run = re.search(
+        r'href="(?:/f/ember)?(/rehearsals/[^"?]+)">\d+: <bdi>mine\.json</bdi></a> <span class="soft">1 held, 1 failed',
+        listed,
+    )
+    assert run is not None, listed
+    assert page.ask("GET", run[1]).body == body
+    assert "<title>Rehearsal of mine.json" in body
     assert "Tea House" in opened
     assert "3 steps" in body
     assert "✓ held" in body
@@ -93,6 +101,7 @@ def test_an_empty_visit_teaches_with_an_example_that_plays(page: PageProcess) ->
 
     assert "Tea House" in page.ask("GET", "/rehearsals").body
     assert "0 failed" in body
+    assert "<title>Rehearsal of “Ember, what&#39;s new?”" in body
 
 
 @pytest.mark.parametrize(

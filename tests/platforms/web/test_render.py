@@ -27,3 +27,13 @@ def test_a_template_is_compiled_once_for_all_familiars(monkeypatch: pytest.Monke
 
     assert compiled == ["icons.html"]
     assert len(set(shown)) == 1
+
+
+def test_commands_on_a_page_are_named_as_typed_and_for_its_familiar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For somebody who started the program by its launcher."""
+    monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")
+    renderer = PageRenderer("/f/wren")
+    words = renderer.as_typed("ask again, or see `familiar model list` and `familiar preset import FILE`")
+
+    assert "`python3 run.py model list`" in words
+    assert "`python3 run.py preset import FILE --familiar wren`" in words

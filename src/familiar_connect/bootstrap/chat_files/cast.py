@@ -10,6 +10,7 @@ from typing import Any
 from familiar_connect.bootstrap.chat_files.file_message import FileMessage
 from familiar_connect.errors import ChatImportError
 from familiar_connect.identity import Author
+from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.support.text import fold_name
 
 PLATFORM = "import"
@@ -32,6 +33,8 @@ class Cast:
     """What the user is called in a file that tells no more than names."""
     others: tuple[str, ...] = ()
     """Other characters and people."""
+    called: str = ""
+    """What the user is called in the file: the name that `{{user}}` stands for."""
 
     def role_of(self, message: FileMessage) -> tuple[str, Author | None]:
         """The role of a message's turn and who says it."""
@@ -41,6 +44,11 @@ class Cast:
         if self._is_other(message, name):
             return "user", Author(PLATFORM, name, None, message.name)
         return "assistant", None
+
+    def fill_names(self, text: str, message: FileMessage) -> str:
+        """*text* of *message* as SillyTavern shows it, with names where `{{char}}` and `{{user}}` stand."""
+        char = message.name if message.speaker == "character" and message.name else self.character
+        return name_filler(char, self.called)(text) if "{{" in text else text
 
     def is_other_character(self, message: FileMessage) -> bool:
         """Whether another character of a group says it."""
@@ -73,7 +81,16 @@ def choose_cast(
     user_name = _user(left, user, wish.user) if not by_file else (wish.user or "")
     same = {fold_name(character), fold_name(own_name), fold_name(user_name)}
     others = tuple(name for name, _ in (by_file + unknown).most_common() if fold_name(name) not in same)
-    return Cast(own_name=own_name, character=character, user=user, user_name=user_name, others=others)
+    users = Counter({name: count for (speaker, name), count in names.items() if speaker == "user"})
+    told = (user_name, str(header.get("user_name") or ""), *(name for name, _ in users.most_common()))
+    called = next((name for name in told if fold_name(name) not in UNNAMED), user.display_name or "")
+    return Cast(own_name=own_name, character=character, user=user, user_name=user_name, others=others, called=called)
+
+
+def name_in_file(names: Counter[tuple[str, str]], header: Mapping[str, Any], own_name: str) -> str:
+    """Who in a file becomes the familiar *own_name*, where the file itself tells characters from users."""
+    by_file = Counter({name: count for (speaker, name), count in names.items() if speaker == "character" and name})
+    return _character(by_file, header, own_name, None, has_user=False)
 
 
 def _character(

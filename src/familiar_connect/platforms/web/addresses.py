@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from familiar_connect.config.home import is_valid_familiar_id
@@ -69,7 +69,7 @@ class FamiliarDispatcher:
         elif ENTRY_PATHS.fullmatch(path):
             await self._entry(scope, receive, send)
         elif path.startswith("/f/"):
-            await _tell(scope, send, 404, "There is no such familiar here; the menu on the left lists yours")
+            await _tell(scope, send, 404, "There is no such familiar here", await self._links())
         else:
             await self._lead_on(path, scope, send)
 
@@ -79,9 +79,17 @@ class FamiliarDispatcher:
                 raise NoSuchFamiliar(f"there is no familiar {familiar_id} here")
             async with self._familiars.use(familiar_id) as opened:
                 await self._ask(opened, path, scope, receive, send)
+        except NoSuchFamiliar as error:
+            await _tell(scope, send, 404, str(error), await self._links())
         except FamiliarError as error:
-            status = 404 if isinstance(error, NoSuchFamiliar) else 503
-            await _tell(scope, send, status, str(error))
+            await _tell(scope, send, 503, str(error))
+
+    async def _links(self) -> list[tuple[str, str]]:
+        """Where the familiars are that there are, and what they are called."""
+        first = self._first.familiar
+        if self._familiars is None:
+            return [(f"{pages_at(first.id)}/", first.name)]
+        return [(entry.path, entry.name) for entry in await off_loop(self._familiars.entries, first.id)]
 
     async def _ask(self, opened: OpenedPages, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Ask one familiar's pages, if it is the one that the asking page was opened for."""
@@ -136,13 +144,13 @@ async def _redirect(send: Send, path: str, query: bytes) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _tell(scope: Scope, send: Send, status: int, sentence: str) -> None:
+async def _tell(scope: Scope, send: Send, status: int, sentence: str, links: Sequence[tuple[str, str]] = ()) -> None:
+    sentence = sentence[:1].upper() + sentence[1:]
     if "application/json" in read_headers(scope).get("accept", ""):
         await _answer(send, status, "application/json", json.dumps({"problem": sentence}).encode())
     elif "text/html" in read_headers(scope).get("accept", ""):
-        await _answer(
-            send, status, "text/html", draw_alone(f"{sentence}. Go back, or open the page at / again.").encode()
-        )
+        way = "Choose one of these:" if links else "Go back, or open the page at / again."
+        await _answer(send, status, "text/html", draw_alone(f"{sentence}. {way}", links).encode())
     else:
         await _answer(send, status, "text/plain", f"{sentence}.\nGo back, or open the page at / again.\n".encode())
 

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import OWNER, sealed_chat
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.command import with_command
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_user_persona
 from familiar_connect.conversation.intake import IntakeResult
@@ -450,7 +451,7 @@ class WebChats:
         if reply.draft is not None:
             self.events.publish(channel_id, "draft", text=reply.draft)
         elif not reply.is_aside:
-            self.events.publish(channel_id, "notice", text=reply.text)
+            self.events.publish(channel_id, "notice", text=with_command(reply.text, self._familiar.id))
         if reply.channel_id is not None:
             self.events.publish(channel_id, "go", chat=reply.channel_id)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -186,13 +186,14 @@ def limit_body(receive: Receive, most: int, within_s: float = BODY_WITHIN_S) -> 
     return receive_limited
 
 
-def draw_alone(sentence: str) -> str:
-    """A page that says nothing but *sentence*, for somebody who may not see any other."""
+def draw_alone(sentence: str, links: Sequence[tuple[str, str]] = ()) -> str:
+    """A page that says nothing but *sentence*, without a menu; below it *links*, each an address and its name."""
+    items = "".join(f'<li><a href="{html.escape(at)}"><bdi>{html.escape(name)}</bdi></a></li>' for at, name in links)
     sheets = "".join(f'<link rel="stylesheet" href="/static/{name}.css">' for name in ("tokens", "page"))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
         f'initial-scale=1"><title>Familiar</title>{sheets}</head><body class="alone"><main><h1>Not this way</h1>'
-        f"<p>{html.escape(sentence)}</p></main></body></html>\n"
+        f"<p>{html.escape(sentence)}</p>{f'<ul>{items}</ul>' if items else ''}</main></body></html>\n"
     )
 
 

@@ -133,7 +133,7 @@ class HomeFamiliars:
         known = self._open.pop(familiar_id, None)
         if known is None:
             if familiar_id not in await off_loop(self.ids):
-                raise NoSuchFamiliar(f"there is no familiar {familiar_id} here; the menu on the left lists them")
+                raise NoSuchFamiliar(f"there is no familiar {familiar_id} here")
             await self._make_room()
             stack = AsyncExitStack()
             known = (stack, await stack.enter_async_context(self._open_pages(familiar_id)))

@@ -10,6 +10,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from familiar_connect.platforms.web.multipart import is_multipart, parse_multipa
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, read_form, with_problems
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import fold_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -54,7 +56,7 @@ class ImportPages:
         self._program = program
         self._renderer = renderer
         self._waiting: tuple[str, str, bytes] | None = None
-        """A chat whose cost is shown: what the page calls it, its name and what is in it. The latest alone is kept."""
+        """A chat that is asked about: what the page calls it, its name and what is in it. The latest alone is kept."""
 
     def routes(self) -> list[BaseRoute]:
         from starlette.routing import Route
@@ -73,7 +75,8 @@ class ImportPages:
         kind: str = "",
         name: str = "",
         made: str = "",
-        cost: dict[str, object] | None = None,
+        went_to: str = "",
+        asked: dict[str, object] | None = None,
     ) -> Response:
         return self._renderer.page(
             "import.html",
@@ -83,49 +86,68 @@ class ImportPages:
             kind=kind,
             file_name=name,
             made=made,
-            cost=cost,
+            went_to=went_to,
+            asked=asked,
+            own_id=self._familiar_id,
             waiting=self._waiting[0] if self._waiting is not None else "",
         )
 
     async def bring_in(self, request: Request) -> Response:
         """Give the file to the verb of its kind, and show what that says; of a chat first what it will cost."""
         if not is_multipart(request.headers.get("content-type", "")):
-            return await self._go_on((await read_form(request)).get("waiting", ""))
+            form = await read_form(request)
+            return await self._go_on(form.get("waiting", ""), form.get("familiar", self._familiar_id))
         fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
         name, content = fields.get("file", ("", b""))
         if not content:
             raise HomeError("no file was sent: choose one, or drop it on the page")
         kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
         kind = kind if kind in VERBS else guess_kind(name, content)
-        if kind == "chat" and (cost := await self._cost(name, content)) is not None:
+        if kind == "chat" and (asked := await self._ask_first(name, content)):
             self._waiting = (secrets.token_hex(8), name, content)
-            return await off_loop(self._page, None, kind, name, "", cost)
-        return await self._take(kind, name, content)
+            return await off_loop(partial(self._page, None, kind, name, asked=asked))
+        return await self._take(kind, name, content, self._familiar_id)
 
-    async def _cost(self, name: str, content: bytes) -> dict[str, object] | None:
-        """What writing a chat up would take; None where no model would be asked, or nobody can tell."""
+    async def _ask_first(self, name: str, content: bytes) -> dict[str, object]:
+        """What the owner is to know before a chat is taken in: whose it is, and its cost; empty: nothing."""
+        found = await self._look(name, content, self._familiar_id)
+        owner = found.get("with")
+        is_others = isinstance(owner, str) and owner != self._familiar_id
+        if is_others:
+            found = await self._look(name, content, str(owner))
+        is_called_so = fold_name(str(found.get("character", ""))) == fold_name(str(found.get("name", "")))
+        is_strange = owner is None and bool(found) and not is_called_so
+        costs = bool(found.get("calls") or found.get("summary_calls"))
+        if not (is_others or is_strange or costs):
+            return {}
+        return {**found, "owner": owner if is_others else "", "is_strange": is_strange, "costs": costs}
+
+    async def _look(self, name: str, content: bytes, familiar_id: str) -> dict[str, object]:
+        """What the command line says of a chat before it is taken in: whose it is, and what writing it up takes."""
         with tempfile.TemporaryDirectory(prefix="familiar-import-") as folder:
             path = Path(folder) / safe_name(name)
             await off_loop(path.write_bytes, content)
-            words = ("import", "chat", str(path), "--cost", "--json", "--familiar", self._familiar_id)
-            found = await self._program.read_json(*words, timeout_s=LONGEST_S, may_end=(0, 1))
+            words = ("import", "chat", str(path), "--cost", "--json", "--familiar", familiar_id)
+            found = await self._program.read_json(*words, timeout_s=LONGEST_S)
         chats = found.get("chats") if isinstance(found, dict) else None
-        cost = chats[0] if isinstance(chats, list) and chats and isinstance(chats[0], dict) else {}
-        return cost if cost.get("calls") or cost.get("summary_calls") else None
+        return chats[0] if isinstance(chats, list) and chats and isinstance(chats[0], dict) else {}
 
-    async def _go_on(self, waiting: str) -> Response:
-        """Take in the chat whose cost was shown."""
+    async def _go_on(self, waiting: str, familiar_id: str) -> Response:
+        """Take in the chat that was asked about, for the familiar that was chosen."""
+        if familiar_id not in {self._familiar_id, *await off_loop(self._list_ids)}:
+            raise HomeError("there is no such familiar here; choose the file again")
         if self._waiting is None or self._waiting[0] != waiting:
             raise HomeError("that file is no longer kept: choose it again")
         (_, name, content), self._waiting = self._waiting, None
-        return await self._take("chat", name, content)
+        return await self._take("chat", name, content, familiar_id)
 
-    async def _take(self, kind: str, name: str, content: bytes) -> Response:
+    async def _take(self, kind: str, name: str, content: bytes, familiar_id: str) -> Response:
         before = set(await off_loop(self._list_ids))
-        whose = () if kind == "card" else ("--familiar", self._familiar_id)
+        whose = () if kind == "card" else ("--familiar", familiar_id)
         report = await import_file(self._program, kind, name, content, *whose)
         made = next(iter(sorted(set(await off_loop(self._list_ids)) - before)), "")
-        return await off_loop(self._page, report, kind, name, made)
+        went_to = familiar_id if familiar_id != self._familiar_id else ""
+        return await off_loop(partial(self._page, report, kind, name, made, went_to))
 
 
 async def import_file(program: OwnProgram, kind: str, name: str, content: bytes, *words: str) -> str:

@@ -9,6 +9,7 @@ from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.command import with_command
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.web.live import ChatEvents
@@ -53,7 +54,7 @@ class WebPlace(Place):
         self._events.add_piece(self._channel_id, text)
 
     async def notice(self, text: str) -> None:
-        self._events.publish(self._channel_id, "notice", text=text)
+        self._events.publish(self._channel_id, "notice", text=with_command(text))
 
     async def rewrite(self, message_ids: Sequence[str], text: str) -> list[MessagePiece]:
         """Nothing is posted: the pages read the history, and are told when it changed."""

@@ -58,7 +58,7 @@ class RehearsalPages:
             name=name,
             files=self._runs.list_files(),
             folder=self._runs.folder,
-            current=self._runs.current,
+            runs=self._runs.list_runs(),
             problem=problem,
             most=MAX_BYTES,
         )
@@ -75,7 +75,7 @@ class RehearsalPages:
     async def show(self, request: Request) -> Response:
         """How far it is; the page looks again by itself while it is being played."""
         run = self._runs.find(request.path_params["id"][:MAX_NAME_CHARS])
-        return await off_loop(self._renderer.page, "rehearsal.html", title=f"Rehearsal {run.name}", run=run)
+        return await off_loop(self._renderer.page, "rehearsal.html", title=f"Rehearsal of {run.name}", run=run)
 
     async def stop(self, request: Request) -> Response:
         current = self._runs.current

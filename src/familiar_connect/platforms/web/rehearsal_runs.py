@@ -20,12 +20,14 @@ from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import load_bytes
+from familiar_connect.support.text import one_line, truncate_chars
 
 MAX_RUNS = 5
 """Rehearsals whose course is kept; the oldest is forgotten."""
 MAX_BYTES = 1_000_000
 MAX_STEPS = 2_000
 MAX_PROMPT_CHARS = 60_000
+MAX_TITLE_CHARS = 60
 TIMEOUT_S = 1800.0
 UNREADABLE = 2
 """Exit code of `familiar rehearse` for a file that cannot be read."""
@@ -58,6 +60,9 @@ class RehearsalRun:
 
     id: str
     name: str
+    """What is rehearsed: the file's name, or the first words that are said in it."""
+    number: int
+    """The first of this program is 1."""
     total: int
     """Steps that the file has; 0 where it does not say."""
     steps: list[RehearsalStep] = field(default_factory=list)
@@ -76,7 +81,12 @@ class RehearsalRuns:
         self._folder = folder
         self._runs: LruCache[str, RehearsalRun] = LruCache(MAX_RUNS)
         self._current: RehearsalRun | None = None
+        self._started = 0
         self._background = BackgroundTasks("rehearsals")
+
+    def list_runs(self) -> list[RehearsalRun]:
+        """Those whose course is kept, the latest first."""
+        return sorted((run for _, run in self._runs.items()), key=lambda run: run.number, reverse=True)
 
     @property
     def folder(self) -> Path:
@@ -112,7 +122,9 @@ class RehearsalRuns:
         data = _parse(text)
         given = data.get("steps")
         steps = given if isinstance(given, list) else []
-        run = RehearsalRun(id=secrets.token_urlsafe(9), name=name or "rehearsal", total=len(steps))
+        self._started += 1
+        what = name or _first_words(steps) or "rehearsal"
+        run = RehearsalRun(id=secrets.token_urlsafe(9), name=what, number=self._started, total=len(steps))
         self._runs.put(run.id, run)
         self._current = run
         self._background.start(self._play(run, text, steps, name, is_scripted), name=f"rehearse-{run.id}")
@@ -163,6 +175,13 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigError("this is no rehearsal: it is an object with steps, in { }")
     return found
+
+
+def _first_words(steps: list[Any]) -> str:
+    """The first thing somebody says in *steps*, in quotation marks; empty where nobody says anything."""
+    said = next((str(step["say"]) for step in steps if isinstance(step, dict) and step.get("say")), "")
+    words = one_line(said)
+    return f"“{truncate_chars(words, MAX_TITLE_CHARS)}{'…' if len(words) > MAX_TITLE_CHARS else ''}”" if words else ""
 
 
 def _take(run: RehearsalRun, row: object, steps: list[Any]) -> None:

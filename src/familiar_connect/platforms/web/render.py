@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from familiar_connect.config.command import with_command
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.open_files import OUT_OF_FILES
 from familiar_connect.support.text import without_surrogates
@@ -119,11 +120,16 @@ class PageRenderer:
             bytecode_cache=CompiledTemplates(),
         )
         made.filters["thousands"] = lambda number: f"{number:,}"
+        made.filters["as_typed"] = self.as_typed
         made.globals["file_url"] = self.file_url
         drawn = vars(made.get_template("icons.html").module)
         for name in ("icon", "avatar"):
             made.globals[name] = drawn[name]
         return made
+
+    def as_typed(self, sentence: str) -> str:
+        """*sentence* with each command in it as the person types it, for the familiar of these pages."""
+        return with_command(sentence, self._at.rpartition("/")[2] or None)
 
     def text(self, template: str, **values: Any) -> str:
         """A template with *values* in it; touches the disk, so it is called in a thread."""
@@ -216,7 +222,7 @@ async def _with_problem_pages(handler: Handler, renderer: PageRenderer, request:
         return await handler(request)
     except FamiliarError as error:
         if is_script(request):
-            return answer_json({"problem": str(error)}, status=400)
+            return answer_json({"problem": renderer.as_typed(str(error))}, status=400)
         return renderer.problem(str(error))
 
 

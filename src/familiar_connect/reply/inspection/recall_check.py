@@ -218,7 +218,7 @@ class _Walk:
 
     def _add_heard(self) -> None:
         if self.turns:
-            self._add("heard", True, "; ".join(quote_turn(turn) for turn in self.turns[:2]))
+            self._add("heard", True, "; ".join(quote_turn(turn, self.words) for turn in self.turns[:2]))
         elif self.lines or (self.waiting is not None and self.waiting.plan is not None):
             where = "a memory file" if self.lines else "a proposal"
             self._add("heard", StepOutcome.skipped, f"No one said it in these words, but {where} has it.")
@@ -226,7 +226,7 @@ class _Walk:
             self._add(
                 "heard",
                 False,
-                f"It came after this turn: {quote_turn(self.later)}.",
+                f"It came after this turn: {quote_turn(self.later, self.words)}.",
                 "Ask again: now it can know.",
                 sentence="It was said only after this turn, so the familiar could not know it yet.",
             )
@@ -234,7 +234,7 @@ class _Walk:
             self._add(
                 "heard",
                 False,
-                f"Only the familiar itself said it, which does not count as knowledge: {quote_turn(self.own)}.",
+                f"Only the familiar said it, which does not count as knowledge: {quote_turn(self.own, self.words)}.",
                 "Say it in a chat, or write it into a memory file.",
                 sentence="No one ever said it but the familiar itself.",
                 leads_to=NEW_FILE,
@@ -253,7 +253,8 @@ class _Walk:
     def _add_written(self) -> None:
         if self.lines:
             places = "; ".join(
-                f"{hit.rel_path} line {hit.line_number}: {quote(hit.line_text)}" for hit in self.lines[:2]
+                f"{hit.rel_path} line {hit.line_number}: {quote(hit.line_text, around=self.words)}"
+                for hit in self.lines[:2]
             )
             self._add("written", True, places)
             return
@@ -478,13 +479,13 @@ class _Walk:
             told = "It is known and can be found; only a turn that is still kept can show whether it was in the prompt."
             self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can show that.", sentence=told)
         elif shown is not None:
-            line = quote(line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words))
-            evidence = f"It was in the prompt ({shown.source}): {line}."
+            line = line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words)
+            evidence = f"It was in the prompt ({shown.source}): {quote(line, around=self.words)}."
             if self.reply is not None and holds_words(self.reply.actual_words, self.words):
                 self._add(
                     "shown to the model",
                     True,
-                    f"{evidence} The reply mentions it: {quote_turn(self.reply)}.",
+                    f"{evidence} The reply mentions it: {quote_turn(self.reply, self.words)}.",
                     sentence="It was remembered: it was in the prompt, and the reply mentions it.",
                 )
                 return

@@ -109,7 +109,7 @@ def find_waiting(store: MemoryStore, words: Sequence[str], turns: Sequence[Histo
 
 def line_about(text: str, words: Sequence[str]) -> str:
     """The line of *text* that holds most of *words*."""
-    return max(text.splitlines() or [text], key=lambda line: sum(holds_words(line, [word]) for word in words))
+    return max(text.splitlines() or [text], key=lambda line: holds_how_many(line, words))
 
 
 def only_asks(text: str) -> bool:
@@ -148,15 +148,29 @@ def find_told_item(items: Iterable[ContextItem], words: Sequence[str], own_name:
     return None
 
 
-def quote_turn(turn: HistoryTurn) -> str:
+def quote_turn(turn: HistoryTurn, around: Sequence[str] = ()) -> str:
+    """When *turn* was said, by whom, and the part of it that tells the words *around* which it is cut."""
     who = turn.author.label if turn.author is not None else "the familiar"
-    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {quote(turn.actual_words)}"
+    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {quote(turn.actual_words, around=around)}"
 
 
-def quote(text: str, most: int = QUOTED_CHARS) -> str:
-    """*text* on one line, in quotation marks, its beginning where it is long."""
+def quote(text: str, most: int = QUOTED_CHARS, around: Sequence[str] = ()) -> str:
+    """*text* on one line, in quotation marks; where it is long its beginning, or a part that has the words *around*."""
     words = one_line(text)
-    return f"“{words if len(words) <= most else truncate_chars(words, most) + '…'}”"
+    if len(words) <= most:
+        return f"“{words}”"
+    found = [
+        match.start() for word in around if (match := re.search(rf"(?<!\w){re.escape(word)}", words, re.IGNORECASE))
+    ]
+    starts = [0, *(words.rfind(" ", 0, max(0, at - most // 4)) + 1 for at in sorted(found))]
+    start = max(starts, key=lambda each: holds_how_many(words[each : each + most], around))
+    cut = truncate_chars(words[start:], most)
+    return f"“{'…' if start else ''}{cut}{'…' if start + most < len(words) else ''}”"
+
+
+def holds_how_many(text: str, words: Sequence[str]) -> int:
+    """How many of *words* begin a word of *text*."""
+    return sum(holds_words(text, [word]) for word in words)
 
 
 class StepOutcome(Enum):

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.context.layers import ItemTag
+from familiar_connect.context.providers.content_search.unfiltered import list_troubles
 from familiar_connect.context.types import ContextItem, Contribution, DroppedNote
 from familiar_connect.errors import FamiliarError
 from familiar_connect.observe.inspector import (
@@ -143,6 +144,8 @@ class TimedSpan:
     kind: str
     """`stage` or `provider`."""
     trouble: str = ""
+    note: str = ""
+    """What it did without, as it always does where nothing is wrong."""
     limit_s: float | None = None
     """How long it was given; None where that is not known, or no limit was set."""
 
@@ -405,14 +408,17 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
         if span.name == "assemble":
             for each in provider_outcomes(trace):
                 status = str(each.get("status", "ok"))
+                notes = provider_notes(each)
+                troubles = list_troubles(notes)
                 yield TimedSpan(
                     name=str(each.get("id", "")),
                     start_s=span.start_s,
                     duration_s=finite_number(each.get("duration_s")) or 0.0,
                     kind="provider",
-                    trouble="; ".join(provider_notes(each))
+                    trouble="; ".join(troubles)
                     if status == "ok"
                     else f"{status} {describe_trouble(str(each.get('error') or ''))}".strip(),
+                    note="; ".join(each for each in notes if each not in troubles),
                     limit_s=finite_number(each.get("limit_s")),
                 )
 
