@@ -77,7 +77,7 @@ def web(
 
 async def _serve(root: Path, home: Path, options: WebOptions, password: str | None) -> int:
     """Serve the page; a changed setting loads the familiars again behind the same door."""
-    async with open_socket(options) as listening:
+    async with open_socket(options, home) as listening:
         with stop_on_signal() as leaving:
             visitors: Visitors | None = None
             while True:
