@@ -172,9 +172,9 @@ def test_init_makes_a_familiar_and_says_what_to_type_next(
     assert call(monkeypatch, *home, "init", "../evil") == 2
     assert "a-z, A-Z, 0-9" in capsys.readouterr().err
     assert call(monkeypatch, *home, "init", "Frau Müller") == 2
-    assert 'familiar init frau-mueller --name "Frau Müller"' in " ".join(capsys.readouterr().err.split())
+    assert ' init frau-mueller --name "Frau Müller"' in " ".join(capsys.readouterr().err.split())
     assert call(monkeypatch, *home, "init", "日本") == 2
-    assert 'familiar init familiar --name "日本"' in " ".join(capsys.readouterr().err.split())
+    assert ' init familiar --name "日本"' in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["familiars"]
 
 

@@ -288,7 +288,7 @@ class HomeFolder:
         return self.root / "catalogue.toml"
 
     def open_page_file(self, port: int) -> Path:
-        """Held by the program that serves the page of this home at *port*; no familiar is called so."""
+        """Held by the program that serves the page of this home at *port*; no familiar has a name like it."""
         return self.cache / "running" / f".page-{port}.lock"
 
     @property
