@@ -1,13 +1,13 @@
 """Whether a small model keeps talking: scripted talks through `familiar chat`, each reply judged by itself.
 
     python -m benchmarks.collapse                             the embedded model, 20 talks of 30 messages
-    python -m benchmarks.collapse --model NAME --talks 5      a model of `familiar model list` that is in the home
+    python -m benchmarks.collapse --model FILE.gguf --talks 5  a model file
     python -m benchmarks.collapse --talks 2 --messages 8 --answers
 
 Each talk is a new home and a new draw of lines. The judge is not the program's own guard: it counts replies of which
 80 % of the runs of three words stood in one of the last five, replies with markup or scraps of a template, replies
-that are mostly not letters, replies with a sentence that stood in an earlier one of the talk, and messages that got
-no reply.
+that are mostly neither letters nor digits, replies with a sentence that stood in an earlier one of the talk, and
+messages that got no reply.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ import argparse
 import json
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.table import Row, table
 
@@ -65,21 +63,19 @@ SENTENCE_WORDS = 4
 WORD = re.compile(r"[^\W_]+")
 
 
-def play(talk: int, messages: int, model: str | None, models: Path | None) -> list[tuple[str, str]]:
+def play(talk: int, messages: int, model: str | None) -> list[tuple[str, str]]:
     """One talk in a home of its own: each message with its reply, or with nothing."""
     lines = [
         random.Random(f"{talk}:{at // len(LINES)}").sample(LINES, len(LINES))[at % len(LINES)] for at in range(messages)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        if models is not None:
-            (home / "cache").mkdir()
-            shutil.copytree(models, home / "cache" / "models", copy_function=_link)
         program = [sys.executable, "-m", "familiar_connect", "--home", folder]
-        chosen = ["--model", model] if model else []
+        if model is not None:
+            subprocess.run([*program, "init"], capture_output=True, check=True)
+            subprocess.run([*program, "model", "use", "--no-test", model], capture_output=True, check=True)
         typed = "\n".join(lines) + "\n"
         subprocess.run(
-            [*program, "chat", "--plain", *chosen],
+            [*program, "chat", "--plain"],
             input=typed,
             capture_output=True,
             text=True,
@@ -90,6 +86,9 @@ def play(talk: int, messages: int, model: str | None, models: Path | None) -> li
             [*program, "logs", "-n", str(4 * messages), "--json"], capture_output=True, text=True, check=True
         )
     turns = [(row["role"], row["text"]) for row in json.loads(logged.stdout)]
+    asked = sum(role == "user" for role, _ in turns)
+    if asked != messages:
+        raise SystemExit(f"talk {talk + 1}: {asked} of {messages} messages are in the history; the chat did not run")
     said: list[tuple[str, str]] = []
     for role, text in turns:
         if role == "user":
@@ -97,11 +96,6 @@ def play(talk: int, messages: int, model: str | None, models: Path | None) -> li
         elif said:
             said[-1] = (said[-1][0], text)
     return said
-
-
-def _link(source: str, target: str) -> str:
-    Path(target).symlink_to(source)
-    return target
 
 
 def judge(replies: Sequence[str]) -> Counter[str]:
@@ -117,7 +111,7 @@ def judge(replies: Sequence[str]) -> Counter[str]:
         if MARKUP.search(reply):
             faults["markup"] += 1
         signs = [char for char in reply if not char.isspace()]
-        if sum(char.isalpha() for char in signs) < WORDS_SHARE * len(signs):
+        if sum(char.isalnum() for char in signs) < WORDS_SHARE * len(signs):
             faults["mostly not words"] += 1
         sentences = {tuple(WORD.findall(each.casefold())) for each in SENTENCE_END.split(reply)}
         sentences = {each for each in sentences if len(each) >= SENTENCE_WORDS}
@@ -142,14 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.collapse", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--talks", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the draw of lines to begin with, counted from 0")
     parser.add_argument("--messages", type=int, default=30)
-    parser.add_argument("--model", default=None, help="a model of `familiar model list`; else the embedded one")
-    parser.add_argument("--models", type=Path, default=None, help="the folder of model files, cache/models of a home")
+    parser.add_argument("--model", default=None, help="a model file in the GGUF format; else the embedded one")
     parser.add_argument("--answers", action="store_true", help="print every reply")
     options = parser.parse_args(arguments)
     found: Counter[str] = Counter()
     for talk in range(options.talks):
-        said = play(talk, options.messages, options.model, options.models)
+        said = play(options.first + talk, options.messages, options.model)
         faults = judge([reply for _, reply in said])
         found += faults
         print(f"talk {talk + 1} of {options.talks}: {dict(faults) or 'fine'}", file=sys.stderr, flush=True)

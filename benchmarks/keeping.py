@@ -33,8 +33,8 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import is_within
+from familiar_connect.memory.note_paths import is_archive
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.weighing.statements import StatementReader
 from familiar_connect.memory.writer import MODEL_TIMEOUT_S, MemoryWriter, WriterOptions

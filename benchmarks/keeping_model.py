@@ -20,7 +20,7 @@ from benchmarks.remembering.model_server import CALL_LIMIT_S, Recorder, open_mod
 from benchmarks.table import Row
 from benchmarks.talk import Fact, Scene, read_scenes
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.note_paths import is_archive
 
 FACTS = 40
 WINDOW = 8_192

@@ -1,6 +1,7 @@
 """Does memory find what was said? Long dialogues with questions, asked through the product's own retriever.
 
     python -m benchmarks.recall --data FILE [--data FILE] [--errata FILE] [--hold-out] [--json]
+    python -m benchmarks.recall --languages [--half open|held] [--json]
 
 FILE holds dialogues in LoCoMo's format. Each becomes a home of its own: every session as turns in the history and
 as a Markdown file in memory. Each question is asked once; printed are the share of its evidence turns among the
@@ -9,7 +10,7 @@ beside plain BM25 (FTS5) and plain dense search over the same turns, asked the s
 are processor time, which other programs do not lengthen; the embedding of the question is in ours and in dense search.
 The row "in the prompt" is what the familiar's own provider puts there, floor and caps included. With `--hold-out` the
 weights are fitted anew without each dialogue in turn (see `hold_out`). The exit code is 1 where a bar is missed, of
-quality or of latency; the informal chats have a bar of their own.
+quality or of latency; the informal chats have a bar of their own, and so have the languages.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from statistics import fmean, pstdev, quantiles
 from typing import Any
 
 import numpy as np
 
+from benchmarks.dialogues import CATEGORIES, Dialogue, Question, Turn, read_dialogues
 from benchmarks.hold_out import AskedQuestion, fit_weights, rank_anew
 from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Modality
@@ -48,7 +50,6 @@ from familiar_connect.support.clock import ManualClock
 
 FIRST = (1, 5, 10, 20)
 WITHIN = (500, 1500, 4000)
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 FAMILIAR = "listener"
 CHARS_PER_TOKEN = 4
 ASKED_FOR = 120
@@ -60,31 +61,6 @@ ABOVE_PLAIN = 0.12
 """How far above BM25 and above dense search informal chat must be found within 1500 tokens."""
 MOST_TIMES_DENSE = 3.0
 """The tail of our processor time may be so many times that of dense search in the same run."""
-_ID = re.compile(r"D:?\s*(\d+)\s*:\s*0*(\d+)")
-
-
-@dataclass(frozen=True)
-class Turn:
-    dia_id: tuple[int, int]
-    speaker: str
-    text: str
-    when: datetime
-
-
-@dataclass(frozen=True)
-class Question:
-    text: str
-    evidence: tuple[int, ...]
-    """Places of the turns that hold the answer."""
-    category: int
-
-
-@dataclass(frozen=True)
-class Dialogue:
-    name: str
-    turns: list[Turn]
-    questions: list[Question]
-    is_informal: bool = False
 
 
 @dataclass
@@ -100,47 +76,6 @@ class Measured:
     told: list[float] = field(default_factory=list)
     """Shares that stand in what the provider puts into the prompt."""
     seconds: list[float] = field(default_factory=list)
-
-
-def read_dialogues(data: Path, errata: Path | None = None) -> list[Dialogue]:
-    """The dialogues of *data*; questions whose gold answer is wrong are left out, wrong evidence is corrected."""
-    wrong = {}
-    if errata is not None:
-        wrong = {row["question"].strip(): row for row in json.loads(errata.read_text(encoding="utf-8"))}
-    rows = json.loads(data.read_text(encoding="utf-8"))
-    return [_dialogue(row, str(row.get("sample_id", number)), wrong) for number, row in enumerate(rows)]
-
-
-def _dialogue(row: dict[str, Any], name: str, wrong: dict[str, dict[str, Any]]) -> Dialogue:
-    conversation = row["conversation"]
-    numbers = sorted(int(m[1]) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key)))
-    turns: list[Turn] = []
-    for number in numbers:
-        start = datetime.strptime(conversation[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")
-        for place, said in enumerate(conversation[f"session_{number}"]):
-            text = " ".join(part.strip() for part in (said["text"], said.get("blip_caption") or "") if part.strip())
-            when = start.replace(tzinfo=UTC) + timedelta(minutes=place)
-            turns.append(Turn(_ids(said["dia_id"])[0], said["speaker"], text, when))
-    places = {turn.dia_id: place for place, turn in enumerate(turns)}
-    questions = []
-    for asked in row["qa"]:
-        evidence = _evidence(asked, wrong.get(asked["question"].strip()))
-        known = tuple(dict.fromkeys(places[i] for text in evidence for i in _ids(text) if i in places))
-        if known and asked["category"] in CATEGORIES:
-            questions.append(Question(asked["question"], known, asked["category"]))
-    return Dialogue(name, turns, questions, is_informal="half" in row)
-
-
-def _evidence(asked: dict[str, Any], mistake: dict[str, Any] | None) -> list[str]:
-    if mistake is None:
-        return list(asked.get("evidence") or [])
-    if mistake["error_type"] == "WRONG_CITATION" and mistake.get("correct_evidence"):
-        return list(mistake["correct_evidence"])
-    return []
-
-
-def _ids(text: str) -> list[tuple[int, int]]:
-    return [(int(match[1]), int(match[2])) for match in _ID.finditer(text)]
 
 
 class IndexedDialogue:
@@ -443,9 +378,19 @@ def is_met(result: dict[str, Any]) -> bool:
     return all(bar["ok"] for bar in (*result["bars"].values(), result["latency"]))
 
 
+def _ask_in_languages(model: EmbeddingModel, half: str | None, *, as_json: bool) -> int:
+    from benchmarks.languages.measure import language_table, measure_languages, missed_bars  # it needs this module
+
+    found = asyncio.run(measure_languages(model, model.dim, (half,) if half else ("open", "held")))
+    print(json.dumps(found, indent=2) if as_json else language_table(found))
+    return 1 if missed_bars(found) else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how well memory finds what was said.")
-    parser.add_argument("--data", type=Path, required=True, action="append", help="dialogues in LoCoMo's format")
+    parser.add_argument("--data", type=Path, action="append", help="dialogues in LoCoMo's format")
+    parser.add_argument("--languages", action="store_true", help="the chats in many languages instead")
+    parser.add_argument("--half", choices=("open", "held"), help="of the languages, the questions of one half alone")
     parser.add_argument("--errata", type=Path, help="known mistakes in their questions")
     parser.add_argument("--hold-out", action="store_true", help="also fit the weights without each dialogue in turn")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
@@ -454,6 +399,10 @@ def main() -> int:
     model: EmbeddingModel = HashingModel() if reason else MiniLMModel()
     if reason and not arguments.json:
         print(reason)
+    if arguments.languages:
+        return _ask_in_languages(model, arguments.half, as_json=arguments.json)
+    if not arguments.data:
+        parser.error("give --data FILE or --languages")
     dialogues = [dialogue for path in arguments.data for dialogue in read_dialogues(path, arguments.errata)]
     result = summary(asyncio.run(measure(dialogues, model, model.dim)), held_out=arguments.hold_out)
     result["embedder"] = getattr(model, "name", "")

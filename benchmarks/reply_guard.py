@@ -3,8 +3,9 @@
     python -m benchmarks.reply_guard --dialogues FILE --cards FOLDER
     python -m benchmarks.reply_guard                         the talks that come with the benchmarks alone
 
-Good texts are what people wrote to each other (dialogues in LoCoMo's format, the talks of `benchmarks/talk`) and the
-examples and greetings of character cards. Each stands after the five texts that the same
+Good texts are what people wrote to each other (dialogues in LoCoMo's format, the talks of `benchmarks/talk`, and the
+chat lines and prose of `benchmarks/addressing` and `token_samples.json` in 22 languages) and the examples and greetings
+of character cards. Each stands after the five texts that the same
 speaker wrote before, as replies do, and comes in pieces of a few signs, as from a model. Bad ones are made of good
 ones: run in circles, copied with a word changed, turned into rows of signs, broken into tables of nothing.
 """
@@ -32,6 +33,27 @@ BAD_EVERY = 5
 """Of every so many good texts one is made bad, in each way."""
 LEAST_BAD_WORDS = 8
 _SAMPLE_TURN = re.compile(r"^\s*(?:<START>|\{\{(?:char|user)\}\}:|[^\n:]{1,40}:)\s*", re.MULTILINE | re.IGNORECASE)
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।])")
+_CODES = dict(
+    zip(
+        (
+            "English",
+            "German",
+            "French",
+            "Spanish",
+            "Polish",
+            "Russian",
+            "Arabic",
+            "Hindi",
+            "Japanese",
+            "Chinese",
+            "Korean",
+        ),
+        ("en", "de", "fr", "es", "pl", "ru", "ar", "hi", "ja", "zh", "ko"),
+        strict=True,
+    )
+)
 
 Texts = list[str]
 """What one speaker wrote, in its order."""
@@ -66,6 +88,19 @@ def read_talks(folder: Path) -> Iterator[Texts]:
             if parted:
                 speakers.setdefault(name, []).append(text)
         yield from speakers.values()
+
+
+def read_languages(folder: Path) -> dict[str, Texts]:
+    """Chat lines and sentences of prose, by their language; English left out."""
+    found: dict[str, Texts] = {}
+    for path in sorted((folder / "addressing").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found.setdefault(row["language"], []).append(row["text"])
+    for language, passages in json.loads((folder / "token_samples.json").read_text(encoding="utf-8")).items():
+        sentences = (text for passage in passages for text in _SENTENCE_END.split(passage))
+        found.setdefault(_CODES.get(language, language), []).extend(sentences)
+    return {language: texts for language, texts in found.items() if language not in ("en", "code", "chat")}
 
 
 def find_fault(text: str, earlier: Sequence[str], source: random.Random) -> str | None:
@@ -112,7 +147,9 @@ BAD: dict[str, tuple[Callable[[str, random.Random], str], frozenset[str]]] = {
 """Ways to make a good text bad, with what may be said of it."""
 
 
-def measure(speakers: Sequence[Texts], *, seed: int = 36) -> dict[str, list[Row]]:
+def measure(
+    speakers: Sequence[Texts], *, seed: int = 36, title: str = "the guard against collapsed replies", least: int = 0
+) -> dict[str, list[Row]]:
     source = random.Random(seed)
     rejected: list[tuple[str, str]] = []
     good = 0
@@ -133,7 +170,9 @@ def measure(speakers: Sequence[Texts], *, seed: int = 36) -> dict[str, list[Row]
         print(f"rejected, {fault}: {text[:160]!r}", file=sys.stderr)
     share = len(rejected) / max(1, good)
     rows = [
-        Row(name="good texts", value=f"{good:,}", bar=f"≥ {LEAST_GOOD:,}", ok=good >= LEAST_GOOD),
+        Row(name="good texts", value=f"{good:,}", bar=f"≥ {least:,}", ok=good >= least)
+        if least
+        else Row(name="good texts", value=f"{good:,}"),
         Row(
             name="good ones rejected or changed",
             value=f"{len(rejected)} ({share:.2%})",
@@ -142,7 +181,7 @@ def measure(speakers: Sequence[Texts], *, seed: int = 36) -> dict[str, list[Row]
         ),
         *(Row(name=f"bad ones found: {name}", value=f"{found[name]} of {tried[name]}") for name in BAD),
     ]
-    return {"the guard against collapsed replies": rows}
+    return {title: rows}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -159,7 +198,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         speakers += read_dialogues(path)
     for folder in options.cards:
         speakers += read_cards(folder)
-    found = measure(speakers)
+    languages = read_languages(HERE)
+    found = {
+        **measure(speakers, least=LEAST_GOOD),
+        **measure(list(languages.values()), title=f"in {len(languages)} other languages"),
+    }
     print(table(found))
     return 1 if any(row.ok is False for rows in found.values() for row in rows) else 0
 

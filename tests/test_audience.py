@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from familiar_connect.audience import (
     EVERYONE,
     OWNER,
+    STRICT,
     Audience,
     AudienceKind,
     Confidence,
     DisclosurePolicy,
     Readers,
     RuledChannel,
+    all_audiences,
     between,
     hidden_channel,
     may_tell,
@@ -22,6 +24,7 @@ from familiar_connect.audience import (
     may_tell_words,
     parse_audience,
     parse_share_target,
+    sealed_chat,
     whole_server,
 )
 
@@ -175,6 +178,24 @@ def test_a_wider_setting_never_withholds_what_the_strict_one_tells(audience: Aud
     assert told == sorted(told)
 
 
+def test_a_sealed_chat_is_told_in_itself_alone_whatever_the_settings_say() -> None:
+    """Neither one mind everywhere nor a shared place reaches into it or out of it; what everybody may hear does."""
+    seal, other = sealed_chat("terminal", 7), sealed_chat("terminal", 8)
+    inside, beside = (Readers(each, platform="terminal", channel_id=each.id or 0) for each in (seal, other))
+    owner = Readers(OWNER, platform="terminal", channel_id=1, speaker="terminal:you")
+    one_mind = DisclosurePolicy(confidence=Confidence.open, owner_hears_all=True)
+    shared = seal.with_targets(["channel:1", "platform:terminal"])
+    entering = OWNER.with_targets(["channel:7"])
+
+    for policy in (STRICT, one_mind):
+        assert may_tell(seal, inside, policy)
+        assert may_tell(EVERYONE, inside, policy)
+        assert not any(may_tell(each, owner, policy) for each in (seal, shared))
+        assert not may_tell(seal, beside, policy)
+        assert not any(may_tell(each, inside, policy) for each in (OWNER, entering, between(["terminal:you"])))
+    assert parse_audience(str(seal)) == seal
+
+
 def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:
     """It is looked up among the rules of then; what names no channel is looked up nowhere."""
     hidden = Audience(AudienceKind.CHANNEL, platform="discord", id=3001, rules="r1")
@@ -182,3 +203,12 @@ def test_only_a_hidden_channel_with_a_number_has_a_key() -> None:
 
     assert hidden.channel_key == ("discord", 3001, "r1")
     assert [each.channel_key for each in others] == [None] * 3
+
+
+def test_several_things_were_said_to_all_that_each_was_said_to() -> None:
+    """Where nobody knows it of one of them, nobody knows it of all."""
+    dm, room = between(["discord:1"]), whole_server("discord", 2)
+
+    assert all_audiences([frozenset({dm}), frozenset({room, EVERYONE})]) == frozenset({dm, room, EVERYONE})
+    assert all_audiences([frozenset({dm}), None, frozenset({room})]) is None
+    assert all_audiences([]) == frozenset()

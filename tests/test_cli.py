@@ -81,7 +81,7 @@ def test_an_option_of_the_program_after_the_verb_is_put_right(
 ) -> None:
     """The sentence shows where it stands."""
     assert call(monkeypatch, "chat", "--home", str(tmp_path)) == 2
-    assert "--home stands before the verb" in capsys.readouterr().err
+    assert "--home goes before the verb" in capsys.readouterr().err
 
 
 def test_a_home_of_nobody_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
@@ -178,7 +178,7 @@ def test_an_earlier_turn_is_shown_with_its_own_prompt(
 
     assert call(monkeypatch, "--home", str(lived_in), "inspect", earlier.trace_id) == 0
     page = capsys.readouterr().out
-    assert "made anew from the replay record" in page
+    assert "rebuilt from the replay record" in page
     assert "second question" not in page
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import familiar_connect
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.built_in import BUILT_IN_VOICES
 from tests.fakes.scripted_familiar import scripted_familiar
 
 SRC = Path(familiar_connect.__file__).parent.parent
@@ -99,11 +100,21 @@ def test_verbs_that_only_look_load_no_heavy_library(words: tuple[str, ...], tmp_
     assert loaded & (set(HEAVY) - may_load) == set()
 
 
+OF_SERVICES = {f"extensions.{name}.secrets" for name in BUILT_IN_VOICES}
+"""What each service takes: one module of each, for whoever asks about keys."""
+
+
 @pytest.mark.parametrize(
     ("words", "left_alone"),
     [
-        (("list",), {"llm.types", "memory.store", "memory.audit", "chat.types", "context.types"}),
+        (
+            ("list",),
+            {"llm.types", "memory.store", "memory.audit", "chat.types", "context.types", "history.store", "zoneinfo"},
+        ),
+        (("--help",), {"config.load", "extensions.load", "extensions.parts", "logging", *OF_SERVICES}),
+        (("config", "show"), {"chat.message_parts", "extensions.load", "history.store", "zoneinfo", *OF_SERVICES}),
         (("inspect",), {"llm.types", "chat.types", "context.types", "config.character", "config.load", "memory.store"}),
+        (("inspect",), {"history.store", "extensions.parts", "zoneinfo", *OF_SERVICES}),
         (("inspect", "--list"), {"llm.types", "chat.types", "context.types", "config.character", "config.load"}),
         (("doctor", "--offline", "--all"), {"familiar", "wiring.assembly", "presets.sillytavern", "context.pipeline"}),
     ],
@@ -123,7 +134,7 @@ async def test_a_verb_that_only_looks_loads_what_it_shows_and_no_more(
     assert done.returncode == 0, done.stderr
     shown, _, loaded = done.stdout.rpartition("LOADED")
     assert "ember" in shown or "# Turn" in shown or "prompt" in shown
-    assert {f"familiar_connect.{name}" for name in left_alone} & set(loaded.split()) == set()
+    assert {name.removeprefix("familiar_connect.") for name in loaded.split()} & left_alone == set()
 
 
 MADE_OF_NUMPY = (".memory.index", "connect.voice")

@@ -15,7 +15,7 @@ import familiar_connect
 from familiar_connect.cli import cli
 from familiar_connect.config.channel import CHANNEL_KEYS
 from familiar_connect.config.character import CHARACTER_KEYS
-from familiar_connect.config.secrets import ENVIRONMENT
+from familiar_connect.config.secrets import list_variables
 
 PACKAGE = Path(familiar_connect.__file__).parent
 SENTENCES = (
@@ -125,4 +125,4 @@ def test_every_variable_that_is_advised_exists() -> None:
     """In the list of the reference, or one that the certificates' own library reads."""
     named = {name for _, text in sentences() for name in _VARIABLE.findall(text)}
 
-    assert named - set(ENVIRONMENT) - _OTHER_VARIABLES == set()
+    assert named - set(list_variables()) - _OTHER_VARIABLES == set()

@@ -62,7 +62,7 @@ CLAIMS: dict[str, list[Step]] = {
         *ask("dm-bo", "bo", lacks=WORD),
         *ask("dm-ada", "ada", has=WORD),
     ],
-    "What is said in a hidden channel is told in that channel, in other channels of the server that nobody else can"
+    "What is said in a hidden channel is told in that channel, in other channels of the server that no one else can"
     " read, and in direct messages with people who can read it.": [
         *secret("staff"),
         *ask("lounge", "ada", lacks=WORD),

@@ -23,7 +23,7 @@ TYPED = ("I'm Sam, and I had a long day.", "Are you a robot?", "/quit")
 COLUMNS = 400
 """So wide that the program breaks no line: the place of its files is shortened before that is done."""
 SHOWN_COLUMNS = 120
-OFFER = "stops these offers."
+OFFER = "type /upgrade never."
 """How the offer of a better model ends, which comes before somebody has typed a line."""
 PROMPT = re.compile(r"(?!Ember)\w+:")
 """What stands before the cursor when somebody is asked to type."""

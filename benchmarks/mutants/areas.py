@@ -27,6 +27,7 @@ AREAS: dict[str, Area] = {
             "tests/context/test_confidence_gate.py",
             "tests/conversation/test_readers_of_place.py",
             "tests/conversation/test_place_readers.py",
+            "tests/conversation/test_owner.py",
             "tests/context/providers/history",
             "tests/history/test_turn_visibility.py",
             "tests/memory/test_visibility.py",
@@ -49,7 +50,10 @@ AREAS: dict[str, Area] = {
         ("conversation/intake", "conversation/admission", "conversation/buffer", "conversation/ignored"),
         (
             "tests/conversation/test_intake_parts.py",
+            "tests/conversation/test_intake_twins.py",
             "tests/conversation/test_intake.py",
+            "tests/conversation/test_admission.py",
+            "tests/conversation/test_buffer.py",
             "tests/conversation/test_triggers.py",
             "tests/conversation/test_ignored.py",
             "tests/conversation/test_limits.py",

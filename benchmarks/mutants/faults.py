@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.mutants.sql_faults import sql_changes
@@ -133,14 +133,17 @@ def _text_of(node: ast.AST, kind: str) -> str:
 
 
 def _called_at_import(tree: ast.Module) -> frozenset[str]:
-    """The functions of the module that its own top level calls, as one that builds a table does."""
-    calls = (
-        node
-        for statement in tree.body
-        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        for node in ast.walk(statement)
-    )
-    return frozenset(node.func.id for node in calls if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    """The functions that its own top level calls, as one that builds a table does, and those in them that they call."""
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    outer = _names_called(statement for statement in tree.body if not isinstance(statement, defined))
+    builders = [node for node in tree.body if isinstance(node, defined[:2]) and node.name in outer]
+    inner = {each.name for builder in builders for each in ast.walk(builder) if isinstance(each, defined[:2])}
+    return frozenset(outer | (inner & _names_called(builders)))
+
+
+def _names_called(statements: Iterable[ast.AST]) -> set[str]:
+    calls = (node.func for each in statements for node in ast.walk(each) if isinstance(node, ast.Call))
+    return {called.id for called in calls if isinstance(called, ast.Name)}
 
 
 def _sites(
@@ -158,7 +161,7 @@ def _sites(
     for name, value in ast.iter_fields(node):
         if name in SKIPPED_FIELDS or (isinstance(node, ast.ClassDef) and name == "keywords"):
             continue
-        is_later = is_function and name == "body" and (bool(function) or name_of not in called)
+        is_later = is_function and name == "body" and name_of not in called
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from _sites(child, inner, at_import=at_import and not is_later, called=called)

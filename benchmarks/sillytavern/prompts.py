@@ -21,8 +21,8 @@ from familiar_connect.llm.types import Role
 from familiar_connect.presets.load import read_preset
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.sillytavern.arrange import post_process
 from familiar_connect.presets.sillytavern.assemble import assemble
-from familiar_connect.presets.sillytavern.strict_roles import post_process
 from familiar_connect.presets.sillytavern.types import (
     Piece,
     PromptTooLarge,

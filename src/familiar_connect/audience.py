@@ -74,6 +74,11 @@ class Audience:
         return " ".join([text, *(f"+{target}" for target in sorted(self.also))])
 
     @property
+    def is_sealed(self) -> bool:
+        """Whether it is that of a sealed chat, which nothing leaves and nothing enters."""
+        return self.kind is AudienceKind.CHANNEL and self.rules == SEALED
+
+    @property
     def slug(self) -> str:
         """What marks a file of this audience in its name; the same people and places give the same slug."""
         match self.kind:
@@ -99,6 +104,8 @@ class Audience:
         return replace(self, also=self.also | frozenset(targets))
 
 
+SEALED = "sealed"
+"""Stands where a hidden channel has the rules that let people in: a chat of the owner's that is a world of its own."""
 OWNER = Audience(AudienceKind.OWNER)
 EVERYONE = Audience(AudienceKind.EVERYONE)
 """What may be told to anybody, anywhere."""
@@ -113,6 +120,11 @@ def hidden_channel(platform: str, channel_id: int, server_id: int | None = None,
     return Audience(AudienceKind.CHANNEL, platform=platform, id=channel_id, server_id=server_id, rules=rules)
 
 
+def sealed_chat(platform: str, channel_id: int) -> Audience:
+    """The audience of what is said in a sealed chat: that chat alone."""
+    return hidden_channel(platform, channel_id, rules=SEALED)
+
+
 def whole_server(platform: str, server_id: int) -> Audience:
     return Audience(AudienceKind.SERVER, platform=platform, id=server_id)
 
@@ -122,7 +134,7 @@ def parse_audience(text: str | None) -> Audience:
     """The audience a stored text names. One that is missing or cannot be read is the owner's: nobody else hears it."""
     words = (text or "").split(" ")
     kind, _, rest = words[0].partition(":")
-    also = frozenset(word[1:] for word in words[1:] if word.startswith("+") and len(word) > 1)
+    also = frozenset(word[1:] for word in words if word.startswith("+") and word != "+")
     try:
         return replace(_parse_kind(AudienceKind(kind), rest), also=also)
     except ValueError:
@@ -214,7 +226,11 @@ STRICT = DisclosurePolicy()
 
 def may_tell(said_to: Audience, here: Readers, policy: DisclosurePolicy = STRICT) -> bool:
     """Whether what was said to *said_to* may be told *here*."""
-    if policy.confidence is Confidence.open or said_to.kind is AudienceKind.EVERYONE or _is_shared(said_to, here):
+    if said_to.kind is AudienceKind.EVERYONE:
+        return True
+    if said_to.is_sealed or here.audience.is_sealed:  # whatever the settings of everything else say
+        return said_to.channel_key == here.audience.channel_key
+    if policy.confidence is Confidence.open or _is_shared(said_to, here):
         return True
     if here.is_owner:
         own = said_to.people <= {here.speaker}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 
 from familiar_connect.config.command import command_name
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
+from familiar_connect.config.llm import MAIN_SLOT, OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.permissions import refuse_links
 from familiar_connect.config.secrets import Secrets
@@ -31,6 +37,13 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
 from familiar_connect.voice.stt.voice_messages import find_transcriber
+
+logger = logging.getLogger(__name__)
+
+FINISH_REPLIES_S = 8.0
+"""How long replies under way may take to be said before we leave."""
+SHUTDOWN_S = 10.0
+"""How long platforms may take to say goodbye."""
 
 
 def load_familiar(
@@ -57,7 +70,7 @@ def load_familiar(
     consent = OwnerConsent(home, folder.root.name)
     config = load_allowed_config(folder.settings_file, consent, defaults_path=defaults_path, zone=zone)
     if speaks_through is not None:
-        config = replace(config, llm={**config.llm, "main_prose": speaks_through})
+        config = replace(config, llm={**config.llm, MAIN_SLOT: speaks_through})
     secrets, trust = Secrets(home), TrustedOrigins(home)
     trust.check(config.llm, file=FamiliarFolder(root).settings_file)
     servers = EmbeddedServers(home=home, cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
@@ -79,7 +92,7 @@ def load_familiar(
         consent=consent,
         added=create_parts(extensions, maker),
     )
-    main = config.llm["main_prose"]
+    main = config.llm[MAIN_SLOT]
     if not main.is_embedded:
         return familiar, None
     embedded = servers.server_for(main.model)
@@ -151,8 +164,54 @@ class Bot:
         with self.familiar.owner.connect(tell=None if self.writes_to_owner else self._report):
             return await run_all(self.platforms, tell=self.tell, clock=self.familiar.clock, sleep=sleep)
 
+    async def run_until(self, leaving: asyncio.Event) -> int:
+        """Run until told to leave, or until nothing is left that runs; the exit code."""
+        working = asyncio.create_task(self.run(), name="platforms")
+        asked = asyncio.create_task(leaving.wait(), name="leaving")
+        try:
+            await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await self._finish_replies()
+            return 1 if working.done() and working.result() else 0
+        finally:
+            for task in (working, asked):
+                task.cancel()
+            _, late = await asyncio.wait({working, asked}, timeout=SHUTDOWN_S)
+            if late:
+                logger.warning("a platform did not stop in time", extra={"limit_s": SHUTDOWN_S})
+
+    async def _finish_replies(self) -> None:
+        """Let replies under way be said, within bounds; one that takes longer is ended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_REPLIES_S):
+                await self.familiar.reply_path.queue.wait_until_idle()
+
     async def _report(self, sentence: str) -> None:
         self.tell(sentence)
+
+
+@contextmanager
+def stop_on_signal(tell: Tell) -> Iterator[asyncio.Event]:
+    """Set by the first Ctrl-C or SIGTERM; the second one leaves at once. What was heard is on disk either way."""
+    loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if leaving.is_set():
+            try:
+                sys.stdout.flush()
+            finally:  # the signal may have come in the middle of a write, which lets nobody flush
+                os._exit(128 + number)
+        leaving.set()
+        loop.call_soon_threadsafe(
+            tell, "Stopping: finishing replies and writing memory. Press Ctrl-C again to leave at once."
+        )
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield leaving
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def create_bot(

@@ -147,6 +147,10 @@ class ChannelConfigStore:
         """Give the channel a note of its own; *note* holds the settings that say what, where and how often."""
         return self._change(channel_id, {name: note.get(name) for name in AUTHOR_NOTE_KEYS})
 
+    def set_sealed(self, channel_id: int, *, is_sealed: bool) -> ChannelConfig:
+        """Make a chat of the owner's a world of its own, or part of everything else again."""
+        return self._change(channel_id, {"sealed": True if is_sealed else None})
+
     @property
     def _overrides(self) -> Mapping[str, object]:
         return self._character.typing_simulation_overrides

@@ -271,7 +271,7 @@ def _run_to_exit_code() -> int:
         return 0
     except click.ClickException as mistake:
         if isinstance(mistake, click.NoSuchOption) and (right := BEFORE_THE_VERB.get(mistake.option_name)):
-            sentence = f"{mistake.option_name} stands before the verb: {program_name()} {right}"
+            sentence = f"{mistake.option_name} goes before the verb: {program_name()} {right}"
             mistake = click.UsageError(sentence, ctx=mistake.ctx)
         told = explain_mistake(mistake) if isinstance(mistake, click.UsageError) else mistake.format_message()
         sentence = wrap_for(sys.stderr, with_command(f"{ERROR}{told}")).removeprefix(ERROR)

@@ -17,7 +17,6 @@ from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.config.load import load_allowed_config
 from familiar_connect.config.permissions import refuse_links
 from familiar_connect.context.pipeline import ContextPipeline
-from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import Modality
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor
@@ -25,6 +24,7 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.llm.protocols import ChatModel, SideModel
 from familiar_connect.memory.maintenance.forget_person import finish_erasure
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry

@@ -24,7 +24,9 @@ def test_a_sentence_that_comes_again_is_counted_wherever_it_stood() -> None:
 
 
 def test_ordinary_talk_is_fine() -> None:
-    """Short words may come again, and old ones later."""
+    """Short words may come again, and old ones later; who is asked to count says numbers."""
     others = [f"That is thing number {word} of all." for word in ("one", "two", "three", "four", "five", "six")]
 
-    assert not judge(["Yes.", "Yes.", TALE, *others, TALE.replace("sea", "bay"), "I said: no!", "a < b"])
+    assert not judge(
+        ["Yes.", "Yes.", TALE, *others, TALE.replace("sea", "bay"), "I said: no!", "a < b", "1, 2, 3, 4, 5"]
+    )

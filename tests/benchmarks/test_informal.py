@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.dialogues import read_dialogues
 from benchmarks.informal import DATA, HALVES, as_json, read_chat, read_chats
-from benchmarks.recall import read_dialogues
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -60,15 +60,24 @@ def test_each_wrong_form_of_a_rule_can_be_planted(wrong: str) -> None:
 
 def test_a_function_the_module_itself_calls_has_its_faults_planted_before_it_is_imported() -> None:
     """It builds its table once; a fault put into it later would change nothing."""
-    source = "def table():\n    return {1: lambda: 2}\n\ndef later():\n    return 3\n\nTABLE = table()\n"
+    row = "    def row(key):\n        return key, 4\n"
+    source = (
+        f"def table():\n{row}    return {{1: lambda: 2, 5: row}}\n\ndef later():\n    return 3\n\nTABLE = table()\n"
+    )
+    calling = source.replace("5: row", "5: row(6)")
 
     assert {fault.original: fault.at_import for fault in find_faults(source, "rule", "rule.py")} == {
-        "return {1: lambda: 2}": True,
+        "return {1: lambda: 2, 5: row}": True,
         "1": True,
         "2": False,
+        "5": True,
+        "return (key, 4)": False,
+        "4": False,
         "return 3": False,
         "3": False,
     }
+    at_import = {fault.original for fault in find_faults(calling, "rule", "rule.py") if fault.at_import}
+    assert at_import == {"return {1: lambda: 2, 5: row(6)}", "1", "5", "6", "return (key, 4)", "4"}
 
 
 def test_every_fault_makes_a_module_that_compiles_and_differs() -> None:

@@ -204,7 +204,7 @@ def test_a_file_of_fifty_megabytes_is_read_and_a_larger_one_refused(tmp_path: Pa
     assert "64 MB" in refused(large)
     assert "16 MB" in refused('{"name": "' + "x" * MAX_TEXT_BYTES + '"}')
     assert "48 MB" in refused(b'{"name": "' + b"x" * 3 * MAX_TEXT_BYTES + b'"}')
-    assert "no card file" in refused(b"x" * 3 * MAX_TEXT_BYTES)
+    assert "not a card file" in refused(b"x" * 3 * MAX_TEXT_BYTES)
     assert time.process_time() - began < 3 * MOST_SECONDS
 
 

@@ -198,9 +198,9 @@ def test_another_speaker_in_the_middle_is_refused_and_at_the_end_replaced() -> N
     assert align_messages(there, ["aaaaaaaa1", "aaaaaaaa2"], file="f", chat="c", number=1) == Alignment(
         added=[1], changed={}, gone=[2]
     )
-    with pytest.raises(ChatImportError, match="message 1 is said by another"):
+    with pytest.raises(ChatImportError, match="message 1 has another speaker"):
         align_messages(there, ["cccccccc1", "bbbbbbbb1"], file="f", chat="c", number=1)
-    with pytest.raises(ChatImportError, match="message 2 stands before others"):
+    with pytest.raises(ChatImportError, match="message 2 comes before messages"):
         align_messages(there, ["aaaaaaaa1", "cccccccc1", "bbbbbbbb1"], file="f", chat="c", number=1)
 
 

@@ -73,5 +73,5 @@ def test_it_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_refusal_says_how_a_name_begins(tmp_path: Path) -> None:
     """Made of the right letters, it may still begin with the wrong one."""
-    with pytest.raises(HomeError, match="begin with a letter or digit"):
+    with pytest.raises(HomeError, match="start with a letter or digit"):
         make_starter(tmp_path, "_default")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from familiar_connect.chat.build import turn_flags, wants_remembering
-from familiar_connect.chat.types import Reminder, ReplyNotice, TurnOptions
+from familiar_connect.chat.types import Reminder, TurnOptions
 from tests.fakes.context import ADA, BO
 
 
@@ -32,17 +32,6 @@ from tests.fakes.context import ADA, BO
 def test_a_wish_to_be_remembered_is_noticed(text: str | None, wanted: bool) -> None:
     """E33: folded, and in ASCII by whole words."""
     assert wants_remembering(text) is wanted
-
-
-@pytest.mark.parametrize(
-    ("from_queue", "alter", "notice"),
-    [(True, "Mira", ReplyNotice()), (True, None, None), (False, "Mira", None), (False, None, None)],
-)
-def test_a_further_persona_that_had_to_wait_says_whom_it_answers(
-    from_queue: bool, alter: str | None, notice: ReplyNotice | None
-) -> None:
-    """E34: the notice is there, untried, exactly then."""
-    assert turn_flags(TurnOptions(alter=alter), trigger_text="hi", from_queue=from_queue).reply_notice == notice
 
 
 def test_speaking_for_somebody_goes_without_tools() -> None:

@@ -78,7 +78,7 @@ def test_a_damaged_line_in_the_log_is_found(root: Path) -> None:
     log.write_bytes(log.read_bytes() + b'{"time":"2026-\n')
 
     assert "Traceback" not in familiar(root, "memory", "log").stderr
-    assert "log.jsonl has 1 damaged lines: put back a copy of it" in complaints(root, "--offline")
+    assert "log.jsonl has 1 damaged lines: restore a copy of it" in complaints(root, "--offline")
 
 
 @pytest.mark.parametrize("how", ["noise", "emptied", "deleted"])

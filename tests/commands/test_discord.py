@@ -65,7 +65,7 @@ def test_the_invite_link_needs_no_token_and_no_familiar(tmp_path: Path) -> None:
 
     assert done.stdout.splitlines()[0] == LINK
     assert wrong.returncode == nothing.returncode == 1
-    assert "is no application id" in wrong.stderr
+    assert "is not an application id" in wrong.stderr
     assert "there is no DISCORD_BOT in" in nothing.stderr
     assert "keys set discord" in nothing.stderr
 
@@ -169,9 +169,7 @@ async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
     assert unasked == ready
     assert ready.startswith("ok: what voice channels take is there (Opus, the encryption of calls)")
     assert not_wanted.startswith(
-        "ok: no voice channels, for want of hearing, speaking and Opus: its library is not installed; "
+        "ok: no voice channels without hearing, speaking and Opus: its library is not installed; "
     )
     assert lacking.startswith("bad: in the voice channel 'lounge' on 'The Burrow' the bot lacks Speak (")
-    assert unsafe.startswith(
-        "bad: no voice channels, for want of the encryption of calls: its library is not installed; "
-    )
+    assert unsafe.startswith("bad: no voice channels without the encryption of calls: its library is not installed; ")

@@ -46,7 +46,7 @@ def test_doctor_folds_what_is_fine_and_ends_with_the_next_step(tmp_path: Path) -
     assert "✓ history" not in short
     assert "✓ history" in whole
     assert short.splitlines()[-1] == whole.splitlines()[-1]
-    assert re.search(r"\nNext: nothing is wrong\. `familiar .*model list` shows better models", short)
+    assert re.search(r"\nNothing is wrong\. Next: `familiar .*model list` shows better models", short)
 
 
 def test_doctor_names_what_to_fix_first(tmp_path: Path) -> None:

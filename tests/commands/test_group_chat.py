@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.commands.group_chat import open_group_chat
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.chats import ChatRegistry
+from familiar_connect.platforms.group_talk import open_group_chat
 from tests.fakes.model_server import ModelServer, stall, stream_answer
 from tests.fakes.program import model_endpoint, run_program
 from tests.fakes.waiting import wait_until

@@ -91,10 +91,10 @@ def test_a_chat_comes_along_with_dates_names_swipes_note_and_variables(home: Pat
     told = run_program(home, "import", "chat", file).stdout
     out = re.sub(r"\s+", " ", told)
 
-    assert "Took 6 of 6 messages" in out
+    assert "Imported 6 of 6 messages" in out
     assert "1 with swipes, 1 hidden" in out
     assert "Ember is this familiar; others in it: Guest." in out
-    assert "2 variables came along." in out
+    assert "2 variables came with it." in out
     assert "chat --familiar ember --chat evening" in out
     assert logs(home, "evening") == [
         ("Ember", "Ho."),
@@ -107,7 +107,7 @@ def test_a_chat_comes_along_with_dates_names_swipes_note_and_variables(home: Pat
     chat = ChatRegistry(folder).find(1, "evening")
     assert chat is not None
     settings = folder.channel_file(chat.channel_id).read_text(encoding="utf-8")
-    assert f"Its author's note stands in {folder.channel_file(chat.channel_id)}." in out
+    assert f"Its author's note is in {folder.channel_file(chat.channel_id)}." in out
     assert 'author_note = "[Keep it short.]"' in settings
     assert "author_note_interval = 2" in settings
     assert StoryStateStore(folder.story).load(chat.channel_id).variables == {"n": "3", "mood": "wry"}
@@ -181,8 +181,8 @@ def test_what_is_no_chat_and_what_is_another_chat_are_refused(home: Path) -> Non
     other = run_program(home, "import", "chat", str(home / "other.jsonl"), "--chat", "evening")
 
     assert "is empty; choose a chat file" in one_sentence(empty)
-    assert "is no file" in one_sentence(missing)
-    assert "another chat than the one that was brought in as 'evening'" in one_sentence(other)
+    assert "is not a file" in one_sentence(missing)
+    assert "a different chat from the one imported as 'evening'" in one_sentence(other)
 
 
 def test_plain_text_and_json_logs_come_along(home: Path) -> None:
@@ -239,13 +239,13 @@ def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path
     assert sorted(people) == ["import-guest.md", "terminal-you.md"]
     assert "My dog is called Biscuit" in found
     assert "secret plumbing" not in run_program(home, "memory", "search", "secret plumbing").stdout
-    assert "Took 6 messages of evening.jsonl back out." in undone.stdout
+    assert "Removed 6 messages of evening.jsonl." in undone.stdout
     assert not list((memory / "people").glob("*.md"))
     assert not list((memory / "sessions").glob("*.md"))
     assert run_program(home, "memory", "search", "what is the dog called").returncode == 1
     assert "evening" not in run_program(home, "chat", "--list").stdout
     assert not list((home / "familiars/ember/story").glob("1*.json"))
-    assert "No chat was brought in yet" in run_program(home, "import", "list").stdout
+    assert "No chat has been imported yet" in run_program(home, "import", "list").stdout
 
 
 def test_who_asked_that_nothing_is_kept_is_asked_first(home: Path) -> None:
@@ -370,9 +370,9 @@ def test_progress_and_time_left_are_shown_where_somebody_watches(home: Path) -> 
     file = write_chat(home / "long.jsonl", HEADER, *LINES * 400)
 
     with TerminalSession(home, "import", "chat", file) as session:
-        session.wait_for_text("Taking in long.jsonl")
+        session.wait_for_text("Importing long.jsonl")
         session.wait_for_text("Making it searchable")
-        session.wait_for_text("Go on with it")
+        session.wait_for_text("Continue it")
         assert session.wait_end() == 0
 
 
@@ -381,14 +381,14 @@ def test_ctrl_c_stops_an_import_and_the_same_command_goes_on(home: Path) -> None
     file = write_chat(home / "long.jsonl", HEADER, *LINES * 1200)
 
     with TerminalSession(home, "import", "chat", file) as session:
-        session.wait_for_text("Taking in long.jsonl")
+        session.wait_for_text("Importing long.jsonl")
         session.ctrl_c()
         code = session.wait_end()
         shown = session.text
 
     facts = facts_of(home, file)
     chat = json.loads(run_program(home, "chat", "--list", "--json").stdout)[1]
-    assert (code, "the same command goes on where it was" in " ".join(shown.split())) == (130, True)
+    assert (code, "the same command continues from there" in " ".join(shown.split())) == (130, True)
     assert 0 < facts["added"] < len(LINES) * 1200
     assert chat["turns"] == len(LINES) * 1200
 
@@ -417,7 +417,7 @@ def test_chats_with_different_familiars_are_refused_before_anything_is_taken(hom
 
     told = one_sentence(run_program(home, "import", "chat", wrens, embers))
     assert "chats with different familiars (w.jsonl with wren, e.jsonl with ember), and nothing was taken" in told
-    assert "import the chats of one at a time, or say with --familiar ID where all of them go" in told
+    assert "import the chats of one at a time, or choose with --familiar ID where all of them go" in told
     for name in ("wren", "ember"):
         assert json.loads(run_program(home, "import", "list", "--familiar", name, "--json").stdout) == []
 

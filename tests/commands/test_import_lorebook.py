@@ -70,7 +70,7 @@ def test_entries_that_cannot_be_taken_end_it_with_one(home: Path) -> None:
     result = call(home, import_lorebook, str(home / "book.json"))
 
     assert result.return_value == 1
-    assert "1 not taken" in result.output
+    assert "1 not imported" in result.output
     assert (home / "familiars/wren/memory/lore/imported/fine.md").is_file()
 
 

@@ -96,7 +96,7 @@ def test_a_reply_that_is_ended_here_is_not_said_to_cost_nothing(tmp_path: Path) 
         make_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="hi\n/context\nso?\n/context\n")
 
-    assert "stopped: it began to speak for somebody else" in done.stdout
+    assert "stopped: it started speaking for someone else" in done.stdout
     (first,) = re.findall(
         r"(\d+) tokens in the prompt \(estimated\): about (\d+) in the blocks, (\d+) around", done.stdout
     )

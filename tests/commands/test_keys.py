@@ -74,7 +74,7 @@ def test_nothing_to_keep_is_refused(tmp_path: Path) -> None:
     two = run_program(tmp_path, "keys", "set", "MY_KEY", said="a\nb\n")
 
     assert (empty.returncode, two.returncode) == (1, 1)
-    assert "no key came: type it when `familiar keys set MY_KEY` asks" in empty.stderr
+    assert "no key was given: type it when `familiar keys set MY_KEY` asks" in empty.stderr
     assert "No key is kept" in run_program(tmp_path, "keys").stdout
 
 

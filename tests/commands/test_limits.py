@@ -74,7 +74,7 @@ def test_people_are_put_on_the_list_and_taken_off_by_the_command_line(tmp_path: 
     empty = run_program(tmp_path, "ignore", "list")
 
     assert (unknown.returncode, added.returncode, removed.returncode, twice.returncode) == (1, 0, 0, 1)
-    assert "nobody called 'Nobody' is known" in one_sentence(unknown)
+    assert "no one called 'Nobody' is known" in one_sentence(unknown)
     assert listed == [{"person": "discord:4711", "name": ""}]
     assert "No one is ignored." in empty.stdout
 

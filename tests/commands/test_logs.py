@@ -91,7 +91,7 @@ def test_logs_show_what_was_taken_back_and_why(home: Path) -> None:
 
 def test_the_programs_own_log_is_a_flag_away(home: Path) -> None:
     """Its last lines, or that there are none."""
-    assert "nothing was written down yet" in run_program(home, "logs", "--program").stdout
+    assert "nothing has been logged yet" in run_program(home, "logs", "--program").stdout
     (home / "cache").mkdir(exist_ok=True)
     (home / "cache" / "familiar.log").write_text("one\ntwo\n", encoding="utf-8")
 

@@ -41,7 +41,7 @@ def test_reindex_shows_how_far_it_is_and_goes_on_after_ctrl_c(tmp_path: Path) ->
     facts = json.loads(done.stdout)
 
     assert code == 130, shown
-    assert "the next run goes on from there" in " ".join(shown.split())
+    assert "the next run continues from there" in " ".join(shown.split())
     assert "Traceback" not in shown
     assert facts["files_taken_in"] < facts["indexed_files"]
     assert facts["indexed_files"] >= FILES
@@ -109,5 +109,5 @@ def test_a_model_that_is_being_fetched_can_be_interrupted(tmp_path: Path) -> Non
             shown = session.text
 
     assert code == 130, shown
-    assert "goes on from there" in " ".join(shown.split())
+    assert "continues from there" in " ".join(shown.split())
     assert part.stat().st_size >= 1000

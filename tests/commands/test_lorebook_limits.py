@@ -79,4 +79,4 @@ def test_a_chain_of_entries_without_end_is_cut_and_said(tmp_path: Path) -> None:
     done = run_program(tmp_path, "why", f"Room {CHAIN - 1} is blue", "--json")
     found = json.loads(done.stdout)
     assert found["answer"] == "World Info"
-    assert "stopped before it came to it" in found["sentence"]
+    assert "stopped before it reached it" in found["sentence"]

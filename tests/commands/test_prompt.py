@@ -156,7 +156,7 @@ def test_a_short_chat_of_people_stands_whole_in_the_small_models_prompt(run: Run
     said = run(messages=talk)
 
     assert [at for at in range(10, 24) if f"Line {at}," in said] == list(range(11, 24, 2))
-    assert "so small a model is not shown what it said itself" in run("--blocks", messages=talk)
+    assert "so small a model is not shown its own replies" in run("--blocks", messages=talk)
 
 
 def test_a_preset_is_tried_from_a_file_and_leaves_no_trace(run: Run, root: Path, tmp_path: Path) -> None:

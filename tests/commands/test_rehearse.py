@@ -96,7 +96,7 @@ def test_a_home_is_kept_where_asked_and_never_overwritten(tmp_path: Path) -> Non
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "tried" / "familiars" / "ember" / "memory" / "people" / "discord-1001.md").exists()
-    assert (again.returncode, "name a folder that is new" in again.stderr) == (2, True)
+    assert (again.returncode, "name a new folder" in again.stderr) == (2, True)
 
 
 def test_a_slot_without_a_script_asks_the_familiars_own_model(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Self
 import pytest
 
 from familiar_connect.bot import Bot
-from familiar_connect.commands.run import run_until
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.program_process import environment, start_program
@@ -206,7 +205,7 @@ def test_the_tour_shows_memory_across_a_restart(tmp_path: Path) -> None:
     asked = [str(request.payload["messages"]) for request in server.requests]
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "loaded anew from its files" in done.stdout
+    assert "loaded again from its files" in done.stdout
     assert "Ember, what is my cat called?" in asked[-2]
     assert "My cat is called Pickle" in asked[-2]
     assert "what do I get for my birthday?" in asked[-1]
@@ -270,7 +269,7 @@ async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> Non
     async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        running = asyncio.create_task(Bot(house.familiar, [door], {}, print).run_until(leaving))
         await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()
@@ -283,11 +282,11 @@ async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> Non
 
 async def test_a_reply_that_takes_too_long_does_not_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was asked is in the history; nothing is recorded as said."""
-    monkeypatch.setattr("familiar_connect.commands.run.FINISH_REPLIES_S", 0.05)
+    monkeypatch.setattr("familiar_connect.bot.FINISH_REPLIES_S", 0.05)
     async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        running = asyncio.create_task(Bot(house.familiar, [door], {}, print).run_until(leaving))
         await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()

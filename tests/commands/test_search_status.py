@@ -46,7 +46,7 @@ def test_a_reply_made_without_memory_is_told_everywhere(tmp_path: Path) -> None:
     [row] = [line for line in lines if line[0] == "content_search"]
     assert row[head.index("asleep")] == "1"
     assert "made before memory was ready" in " ".join(checked.split())
-    assert "not awake yet" in why["sentence"]
+    assert "not loaded yet" in why["sentence"]
 
 
 def _outcomes(value: object) -> list[dict[str, object]]:

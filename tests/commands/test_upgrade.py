@@ -137,7 +137,7 @@ def test_an_offer_refused_for_good_never_comes_back_by_itself(tmp_path: Path) ->
     """The home keeps it for every familiar, the settings show it, and /upgrade ask undoes it."""
     add_models(tmp_path, tiny(NOWHERE))
     with chat(tmp_path) as session:
-        wait_for(session, "/upgrade never stops these offers.")
+        wait_for(session, "To stop these offers, type /upgrade never.")
         session.enter("/upgrade never")
         wait_for(session, "I will not offer a better model again.")
         session.leave()
@@ -204,7 +204,7 @@ def test_wrong_bytes_are_refused_in_a_sentence_and_the_small_model_talks_on(tmp_
         with chat(tmp_path) as session:
             wait_for(session, "Press Ctrl-G")
             session.type(CTRL_G)
-            wait_for(session, "is not the file its publisher has")
+            wait_for(session, "is not the publisher's file")
             wait_for(session, "The small model keeps answering. /upgrade tries again.")
             session.enter("/model")
             wait_for(session, "embedded answers here")

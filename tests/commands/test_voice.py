@@ -77,7 +77,7 @@ def test_a_recording_without_speech_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(None, "cannot be read"), (b"not a sound", "is no WAV file"), (b"RIFF\x24\0\0\0WAVEfmt ", "is no WAV file")],
+    [(None, "cannot be read"), (b"not a sound", "is not a WAV file"), (b"RIFF\x24\0\0\0WAVEfmt ", "is not a WAV file")],
 )
 def test_a_file_that_is_no_recording_is_a_sentence(tmp_path: Path, content: bytes | None, says: str) -> None:
     """With what makes one of it."""

@@ -82,7 +82,7 @@ async def test_an_unplugged_microphone_costs_no_words(tmp_path: Path, devices: D
         home = tmp_path / "home"
         quick_lull(make_home(home, server))
         with TerminalSession(home, "voice", "--headphones", env=devices.env) as terminal:
-            terminal.wait_for_text("The microphone is gone; it is tried again.")
+            terminal.wait_for_text("The microphone is gone; I keep trying it.")
             terminal.wait_for_text("The microphone is back.")
             terminal.wait_for_text("Ember: Make soup.")
             terminal.signal(signal.SIGINT)
@@ -100,7 +100,7 @@ async def test_unplugged_speakers_cost_no_words(tmp_path: Path, devices: Devices
         with TerminalSession(home, "voice", env=devices.env) as terminal:
             terminal.wait_for_text("Listening.")
             terminal.enter("What should I cook?")
-            terminal.wait_for_text("The speakers are gone; they are tried again.")
+            terminal.wait_for_text("The speakers are gone; I keep trying them.")
             terminal.wait_for_text("The speakers are back.")
             terminal.wait_for_text("Ember: Make soup with carrots, onions and a little thyme.")
             assert terminal.leave() == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, PLATFORM_TOKENS, LLMSlotConfig
 from familiar_connect.config.load import load_character_config
-from familiar_connect.config.secrets import ENVIRONMENT
+from familiar_connect.config.secrets import list_variables
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_same_origin, may_carry_key, origin_of
@@ -92,7 +92,7 @@ def test_a_platforms_token_is_never_lent(tmp_path: Path, token: str) -> None:
         load_character_config(settings)
     with pytest.raises(ConfigError, match="never lent"):
         TrustedOrigins(tmp_path).add(REMOTE, token)
-    of_platforms = {name for name in ENVIRONMENT if name.startswith(("DISCORD_", "TWITCH_"))}
+    of_platforms = {name for name in list_variables() if name.startswith(("DISCORD_", "TWITCH_"))}
     assert of_platforms == set(PLATFORM_TOKENS)
 
 

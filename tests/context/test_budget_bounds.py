@@ -38,6 +38,7 @@ from familiar_connect.context.window_fit import (
 )
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
+from tests.fakes.chat import a_turn, message_by
 from tests.fakes.context import ADA, PLENTY, a_dialogue, a_piece, a_request, said
 
 TEN = "x" * 40
@@ -113,6 +114,14 @@ def test_what_stays_in_the_middle_of_a_dialogue_is_not_told_as_lost() -> None:
     _, (note,) = filled(a_dialogue(*items), budget=10)
 
     assert note.text == f"{'a' * 40}\n{'c' * 40}"
+
+
+def test_a_dialogue_that_loses_blanks_alone_has_lost_nothing() -> None:
+    """No note is made of them."""
+    items = [said("user", " " * 4000), said("user", TEN)]
+    (left,), notes = filled(a_dialogue(*items), budget=20)
+
+    assert (left.items, notes) == ((items[1],), [])
 
 
 def test_a_dialogue_that_fits_once_a_message_is_shown_without_its_middle_loses_no_turn() -> None:
@@ -191,6 +200,13 @@ def test_a_message_is_shown_whole_up_to_its_limit(more: int, cut: list[str]) -> 
     dialogue = a_dialogue(said("user", "word " * (SHOWN_MESSAGE_CHARS // 5) + "x" * more * 400))
 
     assert [note.reason for note in filled(dialogue, budget=10**6)[1]] == cut
+
+
+def test_a_cut_that_saves_nothing_is_told_as_one_token() -> None:
+    """One character over its limit, a message is longer with the words that say what was left out."""
+    dialogue = a_dialogue(said("user", "word " * (SHOWN_MESSAGE_CHARS // 5) + "x"))
+
+    assert [note.tokens_dropped for note in filled(dialogue, budget=10**6)[1]] == [1]
 
 
 # The whole
@@ -281,7 +297,7 @@ def test_only_the_speakers_people_file_is_protected() -> None:
     assert tokens_of(fit_to_request(packed(nobody, budget_tokens=500, author=None)).budget.kept[0]) < 500
 
 
-@pytest.mark.parametrize("more", [0, 400])
+@pytest.mark.parametrize("more", [0, 1, 400])
 def test_a_new_message_is_shown_whole_up_to_its_limit(caplog: pytest.LogCaptureFixture, more: int) -> None:
     """Beyond it the note says how many tokens that cost, and the log too."""
     turn = PendingTurn(ADA, "word " * (PENDING_CHARS // 5) + "x" * more)
@@ -293,6 +309,17 @@ def test_a_new_message_is_shown_whole_up_to_its_limit(caplog: pytest.LogCaptureF
         [("pending", "truncated", max(1, lost), "message")] if more else []
     )
     assert len(caplog.records) == len(notes)
+
+
+async def test_where_the_dialogue_holds_the_new_messages_their_cut_is_told_once() -> None:
+    """By the layer that they stand in."""
+    asked = message_by("word " * (PENDING_CHARS // 5) + "x" * 400)
+    turn = await a_turn(asked)
+    pending = (PendingTurn(ADA, asked.text),)
+
+    assert fit_to_request(packed(pending_turns=pending, turn=turn)).budget.dropped == []
+    full = packed(a_piece("word " * 4000), pending_turns=pending, turn=turn, budget_tokens=500)
+    assert [note.full for note in fit_to_request(full).budget.dropped] == ["total"]
 
 
 # One model's window
@@ -396,6 +423,14 @@ def test_an_exchange_is_the_oldest_question_and_the_answer_after_it(roles: str, 
     prompt = Prompt(items=tuple(said(names[role], chr(97 + at)) for at, role in enumerate(roles)))
 
     assert letters(drop_oldest(prompt, 1).items) == left
+
+
+def test_a_date_at_the_end_is_none_before_the_first_turn() -> None:
+    """It stays, and nobody is told that it went."""
+    spacer = ContextItem.of("user", "D", tag=ItemTag.DATE_SPACER)
+    cut = drop_oldest(Prompt(items=(said("user", "a"), said("user", "b"), spacer)), 1)
+
+    assert (letters(cut.items), [note.text for note in cut.dropped]) == ("bD", ["a"])
 
 
 def test_what_is_cut_is_told_by_its_source() -> None:

@@ -30,8 +30,8 @@ def test_a_long_message_does_not_drive_out_who_the_familiar_is(tmp_path: Path, b
     assert "keeper of the copper kettle" in played.prompt(1)
     assert "for hours." in played.prompt(1)
     told = played.steps[1].answers[0]
-    assert "! Not all of who the familiar is was shown: " in told
-    assert told.index("! Not all of who") < told.index("\nCut\n")
+    assert "! Part of the character was not shown: " in told
+    assert told.index("! Part of the") < told.index("\nCut\n")
 
 
 def test_doctor_says_that_a_character_is_larger_than_its_part_of_a_prompt(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from familiar_connect.audience import EVERYONE, Audience, Confidence, DisclosurePolicy, Readers, between, whole_server
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.types import ContextRequest, Contribution, Layer, Modality, WithheldNote
@@ -36,6 +38,14 @@ def test_what_carries_no_audience_counts_as_the_owners() -> None:
 
     assert told == []
     assert notes[0].audiences == ("owner",)
+
+
+def test_what_its_author_wrote_to_be_told_is_told_unless_it_says_to_whom() -> None:
+    """A card, a document, a mode: written for everybody, but for one that names its audience."""
+    card, diary = replace(block("card"), authored=True), replace(block("diary", DM), authored=True)
+    told, notes = withhold([card, diary], request_in(LOUNGE))
+
+    assert (told, [note.source for note in notes]) == ([card], ["diary"])
 
 
 def test_a_preview_that_nobody_but_the_owner_reads_withholds_nothing() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.context.types import ContextItem, ItemTag, Layer, Prompt
-from familiar_connect.context.window_fit import fit_to_model, prompt_tokens, safe_budget
+from familiar_connect.context.window_fit import fit_to_model, fit_to_window, prompt_tokens, safe_budget
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.context import said
 
@@ -97,6 +97,27 @@ def test_a_model_that_counts_more_than_we_estimate_is_believed() -> None:
 
     assert letters(fit_to_model(a_prompt(*turns), SMALL, scale=1.0)) == "abcdefghi"
     assert letters(fit_to_model(a_prompt(*turns), SMALL, scale=2.0)) == "efghi"
+
+
+class CountingModel:
+    """One that counts a token for each character, and notes how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def tokenize_count(self, text: str) -> int:
+        self.asked += 1
+        return len(text.replace("\n", ""))
+
+
+@pytest.mark.parametrize(("chars", "asked", "left"), [(23, 0, 10), (24, 1 + 10, 8)])
+async def test_each_message_costs_its_own_few_tokens_besides(chars: int, asked: int, left: int) -> None:
+    """Ten of them have 270 tokens of room: whether they surely fit is known by their bytes, else they are counted."""
+    model = CountingModel()
+    turns = [said("user" if at % 2 == 0 else "assistant", "x" * chars) for at in range(10)]
+    fitted = await fit_to_window(a_prompt(*turns), cast(Any, model), SMALL)
+
+    assert (model.asked, len(fitted.items)) == (asked, left)
 
 
 @given(

@@ -52,15 +52,48 @@ def test_whoever_cannot_be_taken_off_the_list_stays_on_it(tmp_path: Path, monkey
     assert running.is_ignored(ANA)
 
 
-def test_a_file_broken_by_hand_keeps_what_was_read_before(tmp_path: Path) -> None:
-    """Nobody is answered by a slip of the pen."""
+def test_a_file_broken_by_hand_keeps_what_was_read_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is answered by a slip of the pen, which is told of once; mended, it is read again."""
     path = tmp_path / "ignored.toml"
     running = IgnoreList(path)
     running.add(ANA)
+    row = path.read_text(encoding="utf-8")
     path.write_text("[[person", encoding="utf-8")
     os.utime(path, ns=(1, 1))
 
-    assert running.is_ignored(ANA)
+    assert [running.is_ignored(ANA) for _ in range(3)] == [True] * 3
+    assert [each.message for each in caplog.records] == ["the list of ignored people cannot be read"]
+    path.write_text(row.replace("111", "222"), encoding="utf-8")
+    assert [running.is_ignored(each) for each in (ANA, BEN)] == [False, True]
+
+
+def test_a_list_that_cannot_be_read_at_the_start_is_said(tmp_path: Path) -> None:
+    """Nothing was read before that could hold, and those on it would be answered."""
+    path = tmp_path / "ignored.toml"
+    path.write_text("[[person", encoding="utf-8")
+
+    with pytest.raises(FamiliarError):
+        IgnoreList(path)
+
+
+@pytest.mark.parametrize("use", ["all", "is_ignored", "add", "remove"])
+def test_whatever_is_asked_of_the_list_it_is_asked_as_the_file_is_now(tmp_path: Path, use: str) -> None:
+    """What another program wrote is not written over, either; a file that is gone names nobody."""
+    path = tmp_path / "ignored.toml"
+    running, other = IgnoreList(path), IgnoreList(path)
+    other.add(BEN)
+    seen = {
+        "all": lambda: [one.key for one in running.all()] == ["discord:222"],
+        "is_ignored": lambda: running.is_ignored(BEN),
+        "add": lambda: running.add(ANA).key == "discord:111",
+        "remove": lambda: running.remove(BEN),
+    }[use]()
+
+    assert seen
+    left = {"add": ["discord:222", "discord:111"], "remove": []}.get(use, ["discord:222"])
+    assert [one.key for one in IgnoreList(path).all()] == left
+    path.unlink()
+    assert running.all() == []
 
 
 def test_whoever_is_meant_is_found_by_mention_id_and_name_on_the_list_or_off_it(tmp_path: Path) -> None:
@@ -76,7 +109,7 @@ def test_whoever_is_meant_is_found_by_mention_id_and_name_on_the_list_or_off_it(
         )
         return author.canonical_key, author.username, author.display_name
 
-    assert {found(words) for words in (" <@222> ", "<@!222>", "discord:222", "ben", "@BEN")} == {
+    assert {found(words) for words in (" <@222> ", "<@!222>", "discord:222", "ben", "@BEN", "Ben (discord:222)")} == {
         ("discord:222", "Ben", "Ben")
     }
     assert found("twitch:9") == ("twitch:9", None, None)

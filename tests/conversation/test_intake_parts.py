@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,19 +19,19 @@ from familiar_connect.chat.place import Place, PlaceFeatures
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
-from familiar_connect.conversation.admission import Admission
+from familiar_connect.conversation.admission import Admission, QuietChannels
 from familiar_connect.conversation.channels import ChannelLabels, KeptChannel
 from familiar_connect.conversation.intake import TOO_LATE, Intake, IntakeResult
 from familiar_connect.conversation.place_readers import OwnerContact, PlaceReaders
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import DeliveryError, HistoryError
-from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import readers_last_known
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import DELETED, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+from familiar_connect.support.clock import ManualClock
 
 WREN, HERE, GUILD = "wren", 7, 3
 ADA, BO, PRIVATE = (
@@ -52,6 +53,9 @@ class NotingMonitor:
     def is_addressed(self, text: str, *, is_mention: bool) -> bool:
         return is_mention or "wren" in text
 
+    def is_surely_addressed(self, text: str, *, is_mention: bool) -> bool:
+        return is_mention or text.startswith("wren,")
+
     async def on_message(self, channel_id: int, author: Author, text: str, **more: Any) -> None:
         self.heard.append({"channel_id": channel_id, "author": author, "text": text, **more})
 
@@ -69,12 +73,18 @@ class NotingQueue:
     def __init__(self) -> None:
         self.places: list[tuple[int, int | None, bool]] = []
         self.revised: list[tuple[int, int, str | None]] = []
+        self.answered: set[int] = set()
 
     def set_place(self, channel_id: int, place: object, *, guild_id: int | None = None, is_voice: bool = False) -> None:
         self.places.append((channel_id, guild_id, is_voice))
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         self.revised.append((channel_id, history_id, text))
+
+    def was_answered(self, history_id: int) -> bool:
+        return history_id in self.answered
+
+    async def wait_until_let_go(self, channel_id: int, history_id: int) -> None: ...
 
 
 class NotingLimits:
@@ -175,6 +185,7 @@ class House:
         )
 
     async def _interrupt(self, message: InboundMessage) -> None:
+        await asyncio.sleep(0)  # the piece that is on its way
         self.interrupted.append(message.text)
 
     async def _notify(self) -> None:
@@ -232,6 +243,22 @@ async def test_what_is_no_occasion_is_stored_and_nothing_else(house: House, occa
     assert (house.monitor.heard, house.interrupted, house.turns_told) == ([], [], 1)
     assert bool(place.notices) is ("due" in occasion)
     assert len(house.owed()) == int("due" in occasion)
+
+
+@pytest.mark.parametrize(("chars", "is_told"), [(5, False), (32_000, False), (32_001, True)])
+async def test_who_writes_more_than_the_model_is_shown_is_told_so(house: House, chars: int, is_told: bool) -> None:
+    """All of it is stored."""
+    place = Here()
+    await house.hear("x" * chars, place=place)
+    (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
+
+    assert (len(turn.content), bool(place.notices)) == (chars, is_told)
+
+
+async def test_a_bot_that_nobody_named_is_not_heard(house: House) -> None:
+    """Nothing of it is stored."""
+    assert await house.hear("wren?", is_bot=True) is IntakeResult.not_a_person
+    assert (house.history.count(familiar_id=WREN), house.monitor.heard) == (0, [])
 
 
 async def test_an_answer_is_owed_where_we_are_addressed_and_the_place_can_keep_it(house: House) -> None:
@@ -293,15 +320,93 @@ async def test_a_bot_that_was_answered_enough_is_owed_nothing(tmp_path: Path) ->
     """It spoke to us, so an answer was owed for a moment; the next start must not give it."""
     bot = Author("discord", "77", "robot", "Robot")
     seen = []
-    for limit in (1, 0):
-        house = House(tmp_path / str(limit), bots=frozenset({bot.canonical_key}), bot_reply_limit=limit)
+    for limit, replies in ((1, 0), (2, 1), (2, 2), (0, 0)):
+        house = House(tmp_path / f"{limit} {replies}", bots=frozenset({bot.canonical_key}), bot_reply_limit=limit)
+        for _ in range(replies):
+            house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="assistant", content="yes?")
         await house.hear("wren?", author=bot, is_bot=True, place=HereOnce())
         await house.intake.wait_until_idle()
         seen.append((len(house.owed()), len(house.monitor.heard)))
         await house.intake.aclose()
         house.history.close()
 
-    assert seen == [(1, 1), (0, 0)]
+    assert seen == [(1, 1), (1, 1), (0, 0), (0, 0)]
+
+
+async def test_what_is_said_in_a_quiet_channel_is_owed_nothing(tmp_path: Path) -> None:
+    """It is stored; neither now nor after a restart is it answered, and nobody is asked whether it may be."""
+    quiet, limits = QuietChannels(tmp_path / "quiet.toml", ManualClock(NOW)), NotingLimits()
+    quiet.set(HERE, NOW + timedelta(hours=1))
+    house = House(tmp_path, quiet=quiet, limits=limits)
+    result = await house.hear("wren?", is_mention=True, place=HereOnce())
+    await house.intake.aclose()
+
+    assert (result, house.owed(), house.monitor.heard, limits.asked) == (IntakeResult.not_answered, [], [], [])
+    assert house.history.count(familiar_id=WREN) == 1
+    house.history.close()
+
+
+async def test_whose_direct_messages_are_heard_can_be_said_while_it_runs(house: House) -> None:
+    """A platform reads it from the owner's settings when it connects."""
+    assert await house.hear(is_dm=True, guild_id=None) is IntakeResult.answering
+    house.intake.hear_dms_of("discord", "owner")
+
+    assert await house.hear(is_dm=True, guild_id=None) is IntakeResult.not_subscribed
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"is_dm": True, "author": BO}, "`dms` under [discord] says whose direct messages are answered"),
+        ({"is_mention": True}, "nobody asked it to listen here; /subscribe-text does"),
+        ({}, None),
+    ],
+)
+async def test_the_log_says_why_somebody_who_spoke_to_us_is_not_heard(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: dict[str, Any], why: str | None
+) -> None:
+    """By the setting that would change it; what others say to each other is no matter."""
+    house = House(tmp_path, dms={})
+    with caplog.at_level(logging.INFO):
+        assert await house.hear(channel_id=99, **more) is IntakeResult.not_subscribed
+    await house.intake.aclose()
+    house.history.close()
+
+    assert [vars(each)["why"] for each in caplog.records if each.message == "stays silent"] == ([why] if why else [])
+
+
+@pytest.mark.parametrize("words", ["can't start new thread", "something else"])
+async def test_only_want_of_memory_is_told_as_not_stored(
+    house: House, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """Any other failure is a fault of the program, and nobody hides it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(HistoryStore, "append_if_new", fail)
+    if "thread" in words:
+        assert await house.hear() is IntakeResult.not_stored
+    else:
+        with pytest.raises(RuntimeError):
+            await house.hear()
+
+
+async def test_how_often_a_bot_was_answered_is_looked_up_a_hundred_turns_back(tmp_path: Path) -> None:
+    """What bots say to each other in a busy channel is not read to its beginning."""
+    bot = Author("discord", "77", "robot", "Robot")
+    house = House(tmp_path, bots=frozenset({bot.canonical_key}), bot_reply_limit=1)
+    house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="assistant", content="yes?")
+    heard = []
+    for turns_since in (99, 0):
+        with house.history.database.transaction():
+            for _ in range(turns_since):
+                house.history.append_turn(familiar_id=WREN, channel_id=HERE, role="user", content="beep", author=bot)
+        heard.append(await house.hear("wren?", author=bot, is_bot=True))
+    await house.intake.aclose()
+    house.history.close()
+
+    assert heard == [IntakeResult.not_answered, IntakeResult.considering]
 
 
 async def test_a_channel_the_owner_calls_private_is_stored_as_hidden(tmp_path: Path) -> None:
@@ -337,6 +442,35 @@ async def test_a_place_may_take_a_moment_to_say_who_reads_it(house: House) -> No
     await house.hear("hello", place=SlowHere())
     (turn,) = house.history.recent(familiar_id=WREN, channel_id=HERE, limit=9)
     assert turn.audience == whole_server("discord", GUILD)
+
+
+async def test_waiting_for_the_intake_waits_for_what_is_being_heard(house: House) -> None:
+    """A place that takes a moment keeps it from being idle."""
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    class SlowHere(Here):
+        async def scene(self) -> Scene:
+            reached.set()
+            await go.wait()
+            return LOUNGE
+
+    heard = asyncio.create_task(house.hear("hello", place=SlowHere()))
+    await reached.wait()
+    idle = asyncio.create_task(house.intake.wait_until_idle())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not idle.done()
+    go.set()
+    await idle
+
+    assert await heard is IntakeResult.considering
+    assert len(house.monitor.heard) == 1
+
+
+async def test_what_wants_an_answer_is_answered_at_once(house: House) -> None:
+    """Nobody decides whether."""
+    assert await house.hear("well?", wants_answer=True) is IntakeResult.answering
+    assert [each["is_private"] for each in house.monitor.heard] == [True]
 
 
 async def test_waiting_for_the_intake_waits_for_the_monitor(house: House) -> None:
@@ -383,6 +517,20 @@ async def test_speech_is_kept_of_those_who_are_heard(house: House, more: dict[st
             "text_conversation_rp",
             whole_server("discord", GUILD),
         )
+
+
+async def test_speech_stays_kept_where_its_turn_could_not_be_stored(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next start stores it."""
+    await house.intake.keep_speech("k", a_message("words"), cast(Any, Here()))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise HistoryError("the disk is full")
+
+    monkeypatch.setattr(HistoryStore, "append_if_new", refuse)
+    assert await house.hear("words", speech=["k"]) is IntakeResult.not_stored
+    assert house.speech() == [(1,)]
 
 
 async def test_speech_that_cannot_be_kept_costs_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -631,6 +779,23 @@ async def test_questions_nobody_may_answer_any_more_are_settled(house: House, tm
     again.history.close()
 
 
+@pytest.mark.parametrize(
+    ("dms", "count", "heard", "owed"), [("everyone", 1, [(True, False)], [(1, 1)]), ("off", 0, [], [])]
+)
+async def test_a_question_of_a_direct_conversation_is_answered_as_one(
+    house: House, tmp_path: Path, dms: str, count: int, heard: list[tuple[bool, bool]], owed: list[tuple[int, int]]
+) -> None:
+    """Without a mention, and only while its person may write to it."""
+    again = await owe(house, tmp_path, {"text": "well?", "is_dm": True, "guild_id": None})
+    again.intake.hear_dms_of("discord", dms)
+    answered = await again.intake.answer_owed(HERE, cast(Any, HereOnce()), within_s=900, now=NOW, is_dm=True)
+    await again.intake.wait_until_idle()
+
+    assert (answered, again.owed()) == (count, owed)
+    assert [(each["is_private"], each["is_mention"]) for each in again.monitor.heard] == heard
+    again.history.close()
+
+
 async def test_a_question_whose_writer_is_not_known_any_more_is_settled(house: House, tmp_path: Path) -> None:
     """Nobody is there to be answered; who asked after them is."""
     again = await owe(house, tmp_path, {"text": "gone?", "is_mention": True}, {"text": "wren, me?", "author": BO})
@@ -657,6 +822,17 @@ async def test_who_goes_on_talking_in_their_own_chat_has_let_the_earlier_questio
     await again.intake.wait_until_idle()
 
     assert again.owed() == owed
+    again.history.close()
+
+
+async def test_a_question_that_comes_a_second_time_still_waits(house: House, tmp_path: Path) -> None:
+    """Sent again by a page that saw no answer: its person has not gone on talking."""
+    person = Author("web", "1", "ada", "Ada")
+    question: dict[str, Any] = {"text": "well?", "is_mention": True, "author": person, "message_id": "7"}
+    again = await owe(house, tmp_path, question)
+
+    assert await again.hear(place=HereOnce(), **question) is IntakeResult.seen_before
+    assert again.owed() == [(1, 1)]
     again.history.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.message_edits import MessageEditHandler
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from familiar_connect.identity import PrivacyLevel
 from tests.fakes.scripted_familiar import ANA, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar
 

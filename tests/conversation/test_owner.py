@@ -12,6 +12,7 @@ async def test_without_a_platform_nobody_is_the_owner_and_nobody_is_told() -> No
 
     assert not owner.is_owner(ANA)
     assert await owner.tell("a sentence") is False
+    assert not owner.is_reachable
 
 
 async def test_each_platform_knows_the_owner_while_it_is_connected() -> None:
@@ -37,7 +38,9 @@ async def test_the_first_way_to_reach_the_owner_is_taken() -> None:
 
     with owner.connect(is_owner=lambda author: False), owner.connect(tell=first), owner.connect(tell=second):
         assert await owner.tell("one") is True
+        assert owner.is_reachable
     with owner.connect(tell=second):
         await owner.tell("two")
 
     assert told == ["first: one", "second: two"]
+    assert not owner.is_reachable

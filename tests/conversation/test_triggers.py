@@ -122,6 +122,12 @@ def test_jitter_is_two_at_most_and_three_the_least(tier: Interjection, checks: i
     assert jittered >= 3
 
 
+@pytest.mark.parametrize(("roll", "interval"), [(0.0, 7), (0.2, 8), (0.4, 9), (0.6, 10), (0.8, 11), (0.999, 11)])
+def test_a_look_is_as_often_early_as_late(roll: float, interval: int) -> None:
+    """Five equal chances around the middle."""
+    assert interjection_interval(Interjection.average, 0, lambda: roll) == interval
+
+
 @given(TIERS, st.lists(st.sampled_from(["heard", "restart"]), max_size=200), st.randoms(use_true_random=False))
 def test_looks_come_no_oftener_than_every_third_message(tier: Interjection, events: list[str], rng: object) -> None:
     """And each within two of its interval from the one before."""

@@ -86,7 +86,7 @@ async def test_any_platform_can_be_demonstrated_with_what_its_extension_brings(t
         reader = PipeReader(io.StringIO("hello Ember\n"))
         await Demonstration(house.familiar, "twitch", part, reader=reader, say=said.append).run()
 
-    assert said[0].startswith("This is a Twitch of our own on this computer. A copy of Ember is here")
+    assert said[0].startswith("This is a small local stand-in for Twitch. A copy of Ember is here")
     assert "hello Ember" in said[0]
     assert said[-1] == "[2Jit: Good evening."
 
@@ -127,6 +127,6 @@ def test_run_offers_a_demonstration_for_each_platform_that_has_one() -> None:
     shown = " ".join(done.stdout.split())
 
     assert done.returncode == 0, done.stderr
-    assert "--demo-twitch Talk with a copy of it on a small Twitch of ours; no token, no network." in shown
+    assert "--demo-twitch Talk with a copy of it on a small local Twitch; no token, no network." in shown
     assert "With --demo-twitch: people speak by themselves" in shown
     assert "--demo-discord" not in shown

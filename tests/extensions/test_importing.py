@@ -93,7 +93,7 @@ def test_chats_and_documents_of_an_extension_are_brought_in(site: Path, home: Pa
     document = run_beside(site, home, "import", "document", str(letter))
     logs = run_beside(site, home, "logs", "--chat", "tea").stdout
 
-    assert "does not begin with a name and a colon" in refused
+    assert "does not start with a name and a colon" in refused
     assert "imports: mail folder, letter" in shown
     assert taken.returncode == 0, taken.stderr
     assert "read as mail folder, by the extension letters" in " ".join(taken.stdout.split())

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = find_browser()
+NOT_WANTED = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
+    "LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,OptimizationHints,NetworkTimeServiceQuerying,"
+    "AimEnabled,PreconnectToSearch,"
+    "PreloadTopChromeWebUI,WebUIOmniboxPopup,WebUIOmniboxFullPopup,WebUIOmniboxAimPopup,SpareRendererForSitePerProcess"
+)
+"""What Chromium shall do without. First what Playwright turns off, since of two such lists the last one counts; then
+the parts of its own window that are pages, which nobody sees and each tab would load, and processes kept in reserve."""
+FLAGS = ("--no-sandbox", "--disable-gpu", "--process-per-site", f"--disable-features={NOT_WANTED}")
+"""How it is started. Debian's has no sandbox of its own for root, and none inside a container."""
 WAIT_MS = 60_000
 """How long a test waits for something to appear; a busy computer is slow, and nothing waits longer than it must."""
 
@@ -41,8 +51,7 @@ def open_browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        # Debian's Chromium has no sandbox of its own for root, and none inside a container.
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
             yield browser
         finally:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, assertstate_key, get_cache_dir
+from hypothesis import strategies
 
 from tests.fakes.quick import kinds_of_file
 
@@ -30,6 +31,17 @@ def pytest_configure(config: pytest.Config) -> None:
         gc.disable()
     elif hasattr(os, "fork") and config.getoption("assertmode") == "rewrite" and not sys.dont_write_bytecode:
         compile_tests(config, Path(__file__).parent.parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have Hypothesis work out what it needs to know of every character, which it keeps in a file.
+
+    That takes two seconds of work, once in a clone: more than a quick test may take, and it would be the first property
+    of text in each worker that takes them.
+    """
+    if not hasattr(session.config, "workerinput"):
+        strategies.text().validate()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,7 +4,7 @@ another's."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from familiar_connect.history.turn_visibility import (
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.sqlite import Row
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADA, BOB = Author("discord", "1", "ada", "Ada"), Author("discord", "2", "bob", None)
@@ -324,6 +325,20 @@ def test_leaving_somebody_out_drops_that_familiars_summaries_once(store: History
     assert summaries(store) == left
 
 
+@pytest.mark.parametrize("stored", ["not a list", b"\xff", 7, "[" * 100_000])
+def test_who_was_left_out_is_nobody_where_that_cannot_be_read(store: HistoryStore, stored: object) -> None:
+    """Another program wrote there: the summaries go, and what stands there can be read again."""
+    say_everywhere(store)
+    everything = summarise_everything(store)
+    store.database.write("INSERT INTO summaries_without (familiar_id, people) VALUES (?, ?)", (ME, stored))
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1"])
+    assert summaries(store) == {each for each in everything if each[0] == OTHER}
+
+    summarise_everything(store)
+    store.summaries.leave_out(familiar_id=ME, people=["discord:1"])
+    assert summaries(store) == everything
+
+
 def test_a_summary_is_read_with_its_reach_and_its_time(store: HistoryStore) -> None:
     """The newest replaces the one before; an audience has one row of its own below nought."""
     for text in ("first", "second"):
@@ -539,6 +554,30 @@ def test_the_group_of_a_turn_is_read_once(store: HistoryStore, monkeypatch: pyte
     monkeypatch.setattr(HistoryStore, "turns_without_words", note)
     assert groups.only_tellable([3, 4], lambda turn: turn.author == BOB, {}) == {4}
     assert read == []
+
+
+def test_what_group_a_turn_is_of_is_looked_up_in_the_history_once(
+    store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands are asked about at every question; each takes its four bytes, and one that comes later is found."""
+    for author in (ADA, BOB, ADA):
+        say(store, author=author, audience=SERVER)
+    groups = TurnGroups(store, ME)
+    assert groups.only_tellable([2], lambda _: True, {}) == {2}
+    assert groups.only_tellable([1, 2, 3, 4], lambda _: True, {}) == {1, 2, 3}
+    reads: list[str] = []
+    read = store.database.read
+
+    def note(sql: str, values: Sequence[object] = ()) -> list[Row]:
+        reads.append(sql)
+        return read(sql, values)
+
+    monkeypatch.setattr(store.database, "read", note)
+    assert groups.only_tellable([1, 2, 3], lambda _: True, {}) == {1, 2, 3}
+    assert (reads, len(groups._group_of_turn)) == ([], 5)
+
+    say(store, author=BOB, audience=SERVER)
+    assert groups.only_tellable([4], lambda _: True, {}) == {4}
 
 
 def test_a_channel_that_is_hidden_takes_its_groups_along(store: HistoryStore) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.history.message_edits import DELETED, MessageEdits
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import DELETED
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock

@@ -221,6 +221,31 @@ def test_only_what_an_earlier_run_heard_in_that_chat_is_let_go(run: Run) -> None
     assert (outbox.take_owed(WREN, THERE), outbox.take_owed(ROOK, HERE)) == ([(there.id, True)], [(rooks.id, True)])
 
 
+def test_what_an_earlier_run_left_can_be_looked_at_without_being_taken(run: Run) -> None:
+    """The questions of one familiar in one channel, oldest first, and the number of the newest piece."""
+    run.hear(channel_id=THERE)
+    open_here = [run.hear().id for _ in range(2)]
+    run.hear(familiar_id=ROOK)
+    pieces = run.plan(a_reply(), "One.", "Two.")
+    assert (run.history.outbox.open_turns(WREN, HERE), run.history.outbox.last_piece) == ([], 0)
+    run.start_again()
+    run.hear()
+    run.plan(a_reply("later"), "Three.")
+
+    for _ in range(2):
+        assert run.history.outbox.open_turns(WREN, HERE) == open_here
+    assert run.history.outbox.last_piece == pieces[-1].id
+    assert [turn_id for turn_id, _ in run.history.outbox.take_owed(WREN, HERE)] == open_here
+
+
+def test_a_question_that_was_the_last_thing_heard_still_waits(run: Run) -> None:
+    """Nothing came after it before the program ended."""
+    asked = run.hear()
+    run.start_again()
+
+    assert run.history.outbox.open_turns(WREN, HERE) == [asked.id]
+
+
 def test_recorded_ids_are_forgotten_after_a_day_and_questions_after_a_month(run: Run) -> None:
     """Not before, and never what is still to be posted."""
     recorded, waiting = a_reply("recorded"), a_reply("waiting")

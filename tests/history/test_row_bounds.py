@@ -83,8 +83,10 @@ def test_a_summary_of_words_that_were_changed_meanwhile_is_not_kept(
         (changed, "two!", "2026-01-01T00:00:00+00:00", 0),
     )
     store.put_summary(familiar_id="sage", last_summarised_id=last, summary_text="They counted.", level=level)
+    store.summaries.put_cross_context("sage", None, 1, last, "They counted.", level)
 
     assert (store.get_summary(familiar_id="sage") is not None) is is_kept
+    assert (store.summaries.get_cross_context("sage", None, 1) is not None) is is_kept
 
 
 def test_the_writer_may_be_done_where_nothing_was_said(store: HistoryStore) -> None:

@@ -17,7 +17,8 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.history import store as history_store
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.sqlite import Database
@@ -397,6 +398,36 @@ def test_a_summary_that_is_none_counts_as_absent(store: HistoryStore) -> None:
     assert [told.split(" of ")[1].split()[0] for told in store.check()] == ["summaries", "cross_context_summaries"]
     store.put_summary(familiar_id=ME, last_summarised_id=1, summary_text="fine")
     assert store.get_summary(familiar_id=ME) is not None
+
+
+def test_a_message_is_found_by_its_number_in_its_own_channel_whatever_became_of_it(store: HistoryStore) -> None:
+    """Another channel, and another familiar, may have one of the same number."""
+    say(store, "another", message_id="m2")
+    say(store, "elsewhere", channel_id=HERE + 1, message_id="m1")
+    say(store, "of another", familiar_id="other", message_id="m1")
+    wanted = say(store, "this one", message_id="m1")
+    TurnVersionStore(store, ME).mark_turns([wanted.id], TurnMark.undone)
+
+    found = store.find_message(familiar_id=ME, channel_id=HERE, message_id="m1")
+    assert found is not None
+    assert (found.id, found.content) == (wanted.id, "this one")
+    assert store.find_message(familiar_id=ME, channel_id=HERE, message_id="m3") is None
+
+
+def test_each_history_has_a_name_of_its_own_that_stays(tmp_path: Path) -> None:
+    """A page that shows one can tell it from another; one that was taken away is given anew."""
+    names = []
+    for file in ("one.db", "two.db", "one.db"):
+        store = HistoryStore(tmp_path / file)
+        names.append(store.name())
+        store.close()
+    store = HistoryStore(tmp_path / "one.db")
+    store.database.write("DELETE FROM history_name")
+    again = store.name()
+    store.close()
+
+    assert names[0] == names[2]
+    assert len({*names, again, ""}) == 4
 
 
 def test_summaries_go_when_somebody_new_is_left_out(tmp_path: Path) -> None:

@@ -163,6 +163,6 @@ async def test_a_page_without_a_content_type_is_no_answer(client_of: Make) -> No
     """A sentence that names the address, and no further tries."""
     page = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<html>\n<body>Welcome!</body>\n</html>\n"
     async with ModelServer([raw_answer(page)]) as server:
-        with pytest.raises(ModelError, match="no chat completion: check `base_url`"):
+        with pytest.raises(ModelError, match="not a chat completion: check `base_url`"):
             await read(client_of(server))
         assert len(server.requests) == 1

@@ -157,7 +157,7 @@ class TestAnswers:
     async def test_nothing_but_garbage_is_an_error(self, client_of: Make) -> None:
         """An address that serves something else is named."""
         async with ModelServer([raw_answer(head(), b"<html>\n" * 100)]) as server:
-            with pytest.raises(ModelError, match="no chat completion"):
+            with pytest.raises(ModelError, match="not a chat completion"):
                 await read(client_of(server).start(CompletionRequest(ASKED)))
 
     async def test_a_character_split_over_two_events_comes_whole(self, client_of: Make) -> None:
@@ -179,7 +179,7 @@ class TestAnswers:
     async def test_an_answer_nested_without_end_is_an_error(self, client_of: Make) -> None:
         """One sentence, as for any other page that is no answer."""
         async with ModelServer([raw_answer(head(200, "application/json"), b"[" * 200_000)]) as server:
-            with pytest.raises(ModelError, match="no chat completion"):
+            with pytest.raises(ModelError, match="not a chat completion"):
                 await client_of(server).chat(ASKED)
 
     async def test_a_page_instead_of_an_answer_is_an_error(self, client_of: Make) -> None:
@@ -297,7 +297,7 @@ class TestTroubleOnTheWay:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-            with pytest.raises(ModelSetupError, match="is the server running") as caught:
+            with pytest.raises(ModelSetupError, match="is it running") as caught:
                 await client_of(url).chat(ASKED)
 
         assert url in str(caught.value)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.identity import Author
+from familiar_connect.memory.note_paths import people_path
 from familiar_connect.memory.people import (
     ALIASES_PATH,
     STOP_WORDS,
     alias_key,
     harvest_aliases,
-    people_path,
     read_aliases,
     rebuild_aliases,
 )

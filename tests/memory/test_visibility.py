@@ -14,7 +14,7 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.visibility import audience_of_turn, server_path
+from familiar_connect.memory.visible_memory import audience_of_turn, server_path
 from tests.fakes.chat import TEA_HOUSE
 from tests.fakes.context import ADA, BO, a_request
 

@@ -180,7 +180,7 @@ def test_a_first_prompt_is_not_said_to_repeat_nothing() -> None:
     facts = measure_prefix(None, [Message("user", "hi")]).facts()
     page = explain_turn(a_trace(stages=(StageSpan("observe", 0, 0, facts),)))
 
-    assert "not known in this run" in page
+    assert "This run has no earlier prompt" in page
     assert "0%" not in page
 
 

@@ -121,7 +121,7 @@ def test_a_damaged_record_is_reported_by_name(tmp_path: Path, damage: str) -> No
 @pytest.mark.parametrize("bad", ["../t1", "", ".hidden", "a/b", "a\\b", "x" * 200])
 def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path, bad: str) -> None:
     """An id is a name, never a path."""
-    with pytest.raises(FamiliarError, match="is no id of a turn"):
+    with pytest.raises(FamiliarError, match="is not the id of a turn"):
         ReplayStore(tmp_path).load(bad)
 
 

@@ -75,7 +75,7 @@ def test_a_layer_without_a_budget_is_not_called_full() -> None:
     cut = {**CUT, "layer": "scene", "source": "participants:now", "reason": "dropped", "full": "no budget"}
     page = outline_turn(a_trace(stages=(StageSpan("render", 0, 0, {"dropped": [cut]}),)))
 
-    assert "Nothing was cut.\nNot shown here, where layer scene has a budget of 0: participants:now." in page
+    assert "Nothing was cut.\nLeft out, because the layer scene has a budget of 0 here: participants:now." in page
 
 
 @pytest.mark.parametrize(

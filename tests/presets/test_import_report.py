@@ -116,8 +116,8 @@ def test_macros_that_do_something_else_here_are_told() -> None:
 
     assert report.unknown == (MacroFinding(macro="frobnicate", nodes=("a", "b")),)
     assert [found.macro for found in report.unsupported] == ["input"]
-    assert "{{frobnicate}} is not known and reaches the model as it is written (in a, b)." in report.lines()
-    assert "{{input}} has no meaning without SillyTavern's window" in said(report)
+    assert "{{frobnicate}} is unknown and reaches the model as it is written (in a, b)." in report.lines()
+    assert "{{input}} means nothing outside SillyTavern's window" in said(report)
 
 
 def test_the_other_texts_of_a_preset_are_read_too() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from familiar_connect.chat.types import Sender
 from familiar_connect.context.types import ContextItem, ItemTag
-from familiar_connect.presets.name_prefixes import with_char_prefix, with_speaker_names
+from familiar_connect.presets.arranger import with_char_prefix, with_speaker_names
 from familiar_connect.presets.types import PresetSettings
 
 

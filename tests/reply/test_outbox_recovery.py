@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,12 +21,16 @@ from familiar_connect.history.outbox import OutboxPiece, PieceState
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
-from familiar_connect.reply.outbox import ReplyOutbox, find_posted
+from familiar_connect.reply.outbox import CUT_OFF, ReplyOutbox, find_posted
 
 WREN, HERE, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 HIDDEN = hidden_channel("discord", HERE, GUILD)
+
+
+def message_of_ada(text: str) -> InboundMessage:
+    return InboundMessage(platform="discord", channel_id=HERE, author=ADA, text=text, timestamp=NOW)
 
 
 @dataclass
@@ -46,10 +50,10 @@ class FakePlace(Place):
         return PlaceFeatures(limit=321, streams=self.streams, edits=True, edit_interval_s=1.5, posts_once=True)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        return ()
+        return [message_of_ada(f"line {number}") for number in range(limit)]
 
     async def scene(self) -> Scene:
-        return Scene()
+        return Scene(server_id=GUILD)
 
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
@@ -91,6 +95,23 @@ class PlaceWithoutMemory(FakePlace):
 
     async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
         return (await self.post_once(text, "", target=target)).message_id
+
+
+@dataclass
+class TellingPlace(FakePlace):
+    """One where who asked can be told something, or not now, or never."""
+
+    fails: DeliveryError | None = None
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def features(self) -> PlaceFeatures:
+        return replace(super().features, tells_asker=True)
+
+    async def tell_asker(self, asked: InboundMessage, text: str) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.asked.append((asked.text, text))
 
 
 @dataclass
@@ -171,11 +192,12 @@ def states(run: Run) -> list[tuple[str, str]]:
 
 
 async def test_a_reply_on_its_way_is_its_place_and_speaks_only_in_whole_messages(run: Run) -> None:
-    """Its limits and its notices are the place's."""
+    """Its limits and its notices are the place's, and so is what stands there."""
     place = FakePlace(streams=True)
     outgoing = run.outbox().begin(place, channel_id=HERE, guild_id=GUILD, answers=())
     async with outgoing.thinking():
         await outgoing.notice("a word")
+    assert (await outgoing.recent(3), await outgoing.scene()) == (await place.recent(3), await place.scene())
 
     features = outgoing.features
     assert (features.streams, features.limit, features.edit_interval_s) == (False, 321, 1.5)
@@ -375,6 +397,31 @@ async def test_a_reply_is_fresh_for_a_quarter_of_an_hour(run: Run, age_s: int, t
 
     assert [post.text for post in place.stand] == texts
     assert [turn.content for turn in run.own_turns()] == texts
+
+
+@pytest.mark.parametrize(
+    ("fails", "asked", "recorded"),
+    [
+        (None, [("Well?", CUT_OFF)], ["One."]),
+        (DeliveryError("never", retryable=False), [], ["One."]),
+        (DeliveryError("not now", retryable=True), [], []),
+    ],
+)
+async def test_who_asked_is_told_that_the_rest_comes_no_more(
+    run: Run, fails: DeliveryError | None, asked: list[tuple[str, str]], recorded: list[str]
+) -> None:
+    """Where that cannot be said now, all of it is left for the next start; where it never can, nobody waits for it."""
+    place, question = TellingPlace(fails=fails), run.hear("101")
+    await run.cut("One.", "Two.", posted=1, place=place, answers=(question.id,))
+    late = run.outbox(NOW + timedelta(hours=1))
+    if fails is not None and fails.retryable:
+        with pytest.raises(DeliveryError):
+            await late.recover(HERE, place)
+    else:
+        await late.recover(HERE, place)
+
+    assert (place.asked, [post.text for post in place.stand]) == (asked, ["One."])
+    assert [turn.content for turn in run.own_turns()] == recorded
 
 
 async def test_a_piece_given_up_that_did_arrive_is_recorded_and_nothing_is_posted_after_it(run: Run) -> None:

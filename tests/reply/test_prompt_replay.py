@@ -26,7 +26,7 @@ async def test_the_page_on_disk_is_shown_for_its_own_turn_only(tmp_path: Path) -
         assert prompt_page(newest.trace_id, page, None) == page
         assert prompt_page(earlier.trace_id, page, None) is None
         assert anew is not None
-        assert anew.startswith(b"# made anew from the replay record, the same as was sent, byte for byte")
+        assert anew.startswith(b"# rebuilt from the replay record, the same as was sent, byte for byte")
         assert b"first question" in anew
         assert b"second question" not in anew
 

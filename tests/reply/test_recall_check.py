@@ -86,7 +86,7 @@ def test_what_nobody_said_was_never_heard(tmp_path: Path) -> None:
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
 
     assert failed_at(found) == "heard"
-    assert found.sentence == "It was never told: nobody ever said “spare key”, and no memory file holds it."
+    assert found.sentence == "No one ever said “spare key”, and no memory file has it."
     assert {step.outcome.value for step in found.steps[1:]} == {"skipped"}
 
 
@@ -139,7 +139,7 @@ def test_what_is_heard_and_not_written_up_is_told_so(tmp_path: Path) -> None:
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
 
     assert failed_at(found) == "written"
-    assert "not written into memory yet" in found.sentence
+    assert "has not written it into memory yet" in found.sentence
 
 
 def test_what_was_said_only_later_could_not_be_known(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_was_said_only_later_could_not_be_known(tmp_path: Path) -> None:
         record = replace(record, request=replace(record.request, before_id=said))
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
 
-    assert found.sentence == "It was told only after this turn, so it could not know it then."
+    assert found.sentence == "It was said only after this turn, so the familiar could not know it yet."
 
 
 def test_what_is_far_behind_the_best_is_not_told(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_what_is_far_behind_the_best_is_not_told(tmp_path: Path) -> None:
         record = replace(record, request=replace(record.request, utterance="Which key opens the tower?"))
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
 
-    assert found.sentence == "It was found only at place 2: too far from “Which key opens the tower?” to be told."
+    assert found.sentence == "It was found only at place 2: too far from “Which key opens the tower?” to be shown."
 
 
 def test_a_file_that_nobody_spoke_of_counts_as_known(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_what_was_told_counts_as_shown_and_is_quoted(tmp_path: Path) -> None:
     [
         (
             "It lies under the blue pot, the spare key.",
-            "It was remembered: it stood in the prompt, and the reply speaks",
+            "It was remembered: it was in the prompt, and the reply mentions",
         ),
         ("Which key?", "The model had it: it was in the prompt, but the reply did not use it."),
     ],
@@ -275,13 +275,13 @@ def test_what_only_the_familiar_said_was_never_told(tmp_path: Path) -> None:
         found = check.explain("spare key red pot", PastTurn(trace=a_trace(), record=a_record()))
 
     assert failed_at(found) == "heard"
-    assert found.sentence == "It was never told: only the familiar itself said so."
+    assert found.sentence == "No one ever said it but the familiar itself."
 
 
 @pytest.mark.parametrize(
     ("outcome", "told"),
     [
-        ({"status": "asleep", "error": "memory was not searched: the index was still being loaded"}, "not awake yet"),
+        ({"status": "asleep", "error": "memory was not searched: the index was still being loaded"}, "not loaded yet"),
         ({"status": "timeout", "error": "no answer within 15 s"}, "too late for this reply"),
         ({"status": "ok", "notes": ["memory was searched by words alone: no embedder"]}, "by words alone"),
         ({"status": "ok", "notes": ["the filter was skipped: it failed or was late"]}, "the filter was skipped"),
@@ -320,3 +320,14 @@ def test_nothing_to_look_for_is_a_sentence(tmp_path: Path) -> None:
 def test_every_word_must_begin_a_word(text: str, is_held: bool) -> None:
     """Whatever the order and the letter case; endings may differ."""
     assert holds_words(text, search_words("the spare key")) is is_held
+
+
+def test_a_turn_whose_record_is_gone_is_not_called_unnamed(tmp_path: Path) -> None:
+    """After `/undo` the last turn is there and what it was made of is not; the steps that need it say so."""
+    again = FoundAgain()
+    with a_check(tmp_path, again) as check:
+        again.hits = [a_hit(POT, turn_id=tell(check, POT))]
+        found = check.explain("spare key blue pot", PastTurn(trace=a_trace(), record=None))
+
+    evidence = {step.name: step.evidence for step in found.steps}
+    assert evidence["allowed here"] == evidence["room in the prompt"] == "The details of that turn are no longer kept."

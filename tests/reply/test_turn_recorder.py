@@ -60,7 +60,7 @@ async def test_a_newest_message_too_long_for_the_window_is_replayed_as_it_was_sh
 
 def test_a_record_of_another_version_says_so() -> None:
     """One sentence, no traceback."""
-    with pytest.raises(FamiliarError, match="another version"):
+    with pytest.raises(FamiliarError, match="a different version"):
         replay_messages(a_record(settings={"temperature": 0.7}))
 
 

@@ -256,7 +256,7 @@ def fixed_lines(transcript: str) -> list[str]:
 
     Nor is the offer of a better model in it, which depends on the machine.
     """
-    offer = r"(?ms)^[^\n]*(?:talks better|runs on this computer|is already here).*?stops these offers\.\n"
+    offer = r"(?ms)^[^\n]*(?:talks better|runs on this computer|is already here).*?type /upgrade never\.\n"
     transcript = re.sub(offer, "", transcript)
     lines: list[str] = []
     is_reply, has_met = False, False

@@ -15,9 +15,9 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from familiar_connect.tools.long_term import MAX_CHARS, MAX_MEMORIES
-from familiar_connect.tools.numbered_notes import NumberedNoteReader, notes_of
+from familiar_connect.tools.numbered_notes import notes_of
 from familiar_connect.tools.types import Status
-from tests.fakes.context import ADA, BO, CY
+from tests.fakes.context import ADA, BO
 from tests.fakes.toolbox import (
     ChangeListener,
     a_toolbox,
@@ -299,18 +299,6 @@ async def test_of_many_at_once_none_is_lost(store: MemoryStore) -> None:
     assert sorted(kept(store, SERVER)) == sorted((id_, text) for id_, text in kept(store, SERVER))
     assert {text for _, text in kept(store, SERVER)} == {f"fact {at}" for at in range(8)}
     assert sorted(id_ for id_, _ in kept(store, SERVER)) == list(range(1, 9))
-
-
-async def test_what_is_kept_of_people_can_be_shown(store: MemoryStore) -> None:
-    """Under the numbers the tools take."""
-    request = tools_request()
-    await call_tool(a_toolbox(store).for_turn(request), "remember", content="x", scope="target_user", target="Ada")
-    found = await NumberedNoteReader(store).of([ADA, BO, CY], request)
-
-    assert {key: [(each.id, each.text) for each in each_] for key, each_ in found.items()} == {
-        "discord:1": [("1", "x")]
-    }
-    assert await NumberedNoteReader(store).of([ADA], replace(request, turn=a_turn(persona="Rook"))) == {}
 
 
 async def test_of_two_namesakes_the_one_is_meant_who_is_named_as_shown(store: MemoryStore) -> None:

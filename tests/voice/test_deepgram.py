@@ -16,8 +16,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.voice import STTConfig
 from familiar_connect.extensions.voice_deepgram import stream as deepgram
 from familiar_connect.extensions.voice_deepgram.messages import read_result
-from familiar_connect.extensions.voice_deepgram.replay_buffer import ReplayBuffer
-from familiar_connect.extensions.voice_deepgram.stream import DeepgramTranscriber, LinkSettings
+from familiar_connect.extensions.voice_deepgram.stream import DeepgramTranscriber, LinkSettings, ReplayBuffer
 from familiar_connect.voice.backends import create_ears_factory, create_recognizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.speech_service import SpeechServiceError
@@ -341,7 +340,7 @@ async def test_whole_stretches_are_recognised_in_one_call(tmp_path: Path) -> Non
         recognizer = create_recognizer(config_at(server), access=access)
         assert await recognizer.recognize(bytes(BYTES_PER_S)) == "Good night."
         assert await recognizer.recognize(b"") == ""
-        with pytest.raises(RuntimeError, match="no transcript"):
+        with pytest.raises(RuntimeError, match="not a transcript"):
             await recognizer.recognize(bytes(BYTES_PER_S))
     assert server.calls[0].query["model"] == "nova-2"
     assert server.calls[0].body.startswith(b"RIFF")

@@ -171,7 +171,7 @@ async def test_an_answer_that_is_no_transcript_is_said(answer: Answer) -> None:
     """As a RuntimeError, which costs one stretch of speech."""
     async with SpeechServer([answer]) as server:
         recognizer = OpenAIRecognizer(calls_to(server), model="whisper-1")
-        with pytest.raises(RuntimeError, match="no transcript"):
+        with pytest.raises(RuntimeError, match="not a transcript"):
             await recognizer.recognize(bytes(32_000))
         await recognizer.aclose()
 

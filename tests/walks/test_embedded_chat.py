@@ -51,7 +51,7 @@ def test_a_stranger_talks_with_a_familiar_that_remembers_the_first_run(tmp_path:
     assert "Do you like tea?" in told
     page = run_program(tmp_path, "inspect").stdout
     assert "character:description" in page
-    assert "so small a model is not shown what it said itself" in page
+    assert "so small a model is not shown its own replies" in page
 
     third = run_program(tmp_path, "ask", "What is my cat called?")
     assert (third.returncode, third.stdout.strip()) == (0, "You told me: “My cat is called Pickle.”"), third.stderr

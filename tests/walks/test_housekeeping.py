@@ -79,7 +79,7 @@ def test_what_others_hear_is_no_reason_to_edit(tmp_path: Path) -> None:
     told = check(tmp_path)
 
     assert [(each["kind"], each["suggests"]) for each in told["findings"]] == [("contradiction", False)]
-    assert "which others hear" in told["findings"][0]["says"]
+    assert "which other people may hear" in told["findings"][0]["says"]
     assert told["proposal"] is None
 
 

@@ -69,7 +69,7 @@ def test_the_owners_line_outlives_a_pass_of_the_program(tmp_path: Path) -> None:
     ]
     assert "gone: “Lives in Graz.”, out of date since turn 2" in told
     assert "owner" in why.partition("Allergic to nuts")[2].splitlines()[1]
-    assert "would change a line of yours: `familiar memory review --show outdated-" in second.stdout
+    assert "would change one of your lines: `familiar memory review --show outdated-" in second.stdout
     assert "-- Allergic to nuts, ask before baking!" in shown.splitlines()
     assert run_program(tmp_path, "memory", "review", "--reject", waiting[0]["id"]).returncode == 0
     assert "- Allergic to nuts, ask before baking!" in path.read_text()

@@ -179,7 +179,7 @@ def test_a_terminal_shows_that_the_model_loads(tmp_path: Path) -> None:
         ),
         (
             raw_answer(head(200, "text/html"), b"<html>\n<p>hi\n</html>\n"),
-            "answered with a web page that is no chat completion",
+            "answered with a web page that is not a chat completion",
         ),
         (stream_answer(""), "answered with nothing: ask again"),
         (

@@ -117,7 +117,7 @@ def adopt_familiar(home: Path, plan: AdoptionPlan) -> Path:
     made = root.with_name(f".{temporary_name()}")
     folder = FamiliarFolder(made)
     try:
-        head = settings_text(plan.settings, f"Taken from {plan.source.name}")
+        head = settings_text(plan.settings, f"From {plan.source.name}")
         atomic_write(folder.settings_file, head + starter_toml())
         load_character_config(folder.settings_file)
         _write_texts(folder, plan.texts)
@@ -144,7 +144,7 @@ def _write_texts(folder: FamiliarFolder, texts: Mapping[str, bytes]) -> None:
         if presets.names():
             presets.use_none()  # a preset changes every prompt: the owner switches it on
     except (MemoryStoreError, PresetError) as error:
-        raise HomeError(f"nothing was brought in: {error}") from error
+        raise HomeError(f"nothing was added: {error}") from error
     finally:
         if store.audit is not None:
             store.audit.close()

@@ -158,7 +158,7 @@ def read_card_bytes(path: Path) -> bytes:
     except OSError as error:
         raise CharacterCardError(f"{shown} cannot be read: {error.strerror or error}") from None
     except ValueError:  # a NUL in it
-        raise CharacterCardError(f"{shown[:200]} is no path") from None
+        raise CharacterCardError(f"{shown[:200]} is not a path") from None
 
 
 def _payload(source: bytes | str | Path) -> Payload:

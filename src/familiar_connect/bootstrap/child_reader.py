@@ -23,7 +23,7 @@ MODULE = "familiar_connect.bootstrap.reader_process"
 LIMITS = ProcessLimits()
 
 _FIXES: dict[FileKind, str] = {
-    "card": "no card needs that; export it anew as PNG or JSON from the program it was made in",
+    "card": "no card needs that; export it again as PNG or JSON from the program it was made in",
     "lorebook": "no lorebook needs that; split it in SillyTavern first",
     "preset": "no preset needs that; export it from SillyTavern again",
 }

@@ -13,10 +13,10 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY, raw_words
-from familiar_connect.history.message_edits import DELETED, count_with_words
+from familiar_connect.history.message_edits import count_with_words
 from familiar_connect.history.message_metadata import foreign_fields
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import DELETED, HistoryTurn
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 
 ChatFormat = Literal["jsonl", "md"]

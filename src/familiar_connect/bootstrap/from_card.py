@@ -70,7 +70,7 @@ def read_card_file(path: Path) -> CardFile:
     payload = Payload(answer["kind"], answer["raw"])
     card = read_card(payload)
     if not any(getattr(card, each).strip() for each in CARD_FIELDS):
-        raise CharacterCardError(f"{shown}: every text of this card is empty; there is nobody to make")
+        raise CharacterCardError(f"{shown}: every text of this card is empty, so there is no character in it")
     return CardFile(path, payload.kind, data, card)
 
 

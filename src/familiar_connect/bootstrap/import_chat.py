@@ -88,7 +88,7 @@ def scan_chat(file: ChatFile) -> ChatScan:
         if message.sent is not None:
             dates = [min(message.sent, *dates), max(message.sent, *dates)] if dates else [message.sent] * 2
     if not fingerprints:
-        raise ChatImportError(f"{file.path}: holds no messages; choose a chat that somebody wrote in")
+        raise ChatImportError(f"{file.path}: holds no messages; choose a chat with messages in it")
     return ChatScan(
         fingerprints=tuple(fingerprints),
         names=names,

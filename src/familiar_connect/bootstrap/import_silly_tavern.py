@@ -161,7 +161,7 @@ def _plan(store: MemoryStore, folder: str, book: Book, result: ImportResult, *, 
 
     for index, (key, raw) in enumerate(book.entries):
         if not isinstance(raw, dict):
-            result.errors.append(f"entry {quote_for_error(key)} is no object, so it was left out")
+            result.errors.append(f"entry {quote_for_error(key)} is not an object, so it was left out")
             continue
         format = book.format_of(raw)
         entry = to_world_info(format, raw, index)

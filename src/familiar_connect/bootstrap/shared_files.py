@@ -63,7 +63,7 @@ class SharedFiles:
         """Take *data* as the file *path*, unless it is too large or no text; every byte read counts."""
         self.total_bytes += len(data)
         if self.total_bytes > MAX_TOTAL_BYTES:
-            raise HomeError(f"this familiar holds more than {MAX_TOTAL_BYTES:,} bytes of text; take some out first")
+            raise HomeError(f"this familiar holds more than {MAX_TOTAL_BYTES:,} bytes of text; remove some first")
         if len(data) > most_bytes(path):
             return self.drop(path, "too large")
         try:
@@ -103,7 +103,7 @@ def why_dropped(path: str) -> str | None:
         return "a database"
     endings = _TEXT_ENDINGS.get(top)
     if endings is None or len(parts) < 2 or (top != MEMORY and len(parts) > 2):
-        return "no part of a familiar"
+        return "not part of a familiar"
     return None if parts[-1].lower().endswith(endings) else "no text"
 
 
@@ -149,7 +149,7 @@ def _walk(folder: Folder, found: SharedFiles) -> Iterator[tuple[Folder, os.DirEn
         elif entry.is_file(follow_symlinks=False):
             yield folder, entry
         else:
-            found.drop(path, "no plain file")
+            found.drop(path, "not a plain file")
         _check_count(found)
 
 

@@ -75,7 +75,7 @@ def new_familiar_root(home: Path, familiar_id: str) -> Path:
     if not is_valid_familiar_id(familiar_id):
         raise HomeError(
             f"{familiar_id!r} cannot name a familiar: use a-z, A-Z, 0-9, - and _, at most 64 of them,"
-            " and begin with a letter or digit"
+            " and start with a letter or digit"
         )
     root = familiar_root(home, familiar_id)
     refuse_linked_path(root)

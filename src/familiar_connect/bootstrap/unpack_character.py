@@ -70,7 +70,7 @@ def _encoded(path: str, text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError:
         raise CharacterUnpackError(
-            f"the text for {path} holds half a character (a lone surrogate); mend the card"
+            f"the text for {path} holds half a character (a lone surrogate); fix the card"
         ) from None
 
 

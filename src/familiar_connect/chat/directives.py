@@ -98,7 +98,7 @@ def _aiming(turn: Turn, asked: TurnOptions) -> str:
 
 
 def _own_words(entry: SimplifiedMessage) -> str:
-    """What somebody wrote, in one line, without the notes of the program and the files that came along."""
+    """What somebody wrote, in one line, without the notes of the program and the files that came with it."""
     return " ".join(extract_notes(without_files(entry.content or ""))[1].split())
 
 

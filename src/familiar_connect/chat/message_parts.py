@@ -84,7 +84,6 @@ class Emoji:
     name: str
     emoji_id: str | None = None
     url: str | None = None
-    is_animated: bool = False
     note: str | None = None
 
 

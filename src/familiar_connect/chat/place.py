@@ -213,7 +213,7 @@ class Place(Surroundings):
 
         `DeliveryError` where they may not write here themselves, or it did not arrive.
         """
-        raise NotSupported("in this place nothing is posted under the name of somebody else")
+        raise NotSupported("in this place nothing is posted under someone else's name")
 
     async def send_sticker(self, name: str) -> None:
         """Send the place's sticker of that name; `DeliveryError` where it has none or it did not arrive."""

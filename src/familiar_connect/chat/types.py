@@ -263,14 +263,6 @@ class TurnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplyNotice:
-    """How far the notice of whom a further persona answers has come. That there is one switches the notice on."""
-
-    attempted: bool = False
-    sent: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class TurnFlags:
     """What this turn is."""
 
@@ -291,15 +283,10 @@ class TurnFlags:
     reminder: Reminder | None = None
     forced_mentions: tuple[Author, ...] = ()
     explicit_long_term_memory_intent: bool = False
-    reply_notice: ReplyNotice | None = None
     disable_all_tools: bool = False
     disable_task_creation: bool = False
     disable_short_term_memory_update: bool = False
-    disable_cross_channel_message: bool = False
     disable_message_metadata: bool = False
-    disable_youtube_processing: bool = False
-    disable_profile_picture_processing: bool = False
-    disable_gif_processing: bool = False
     suppress_user_errors: bool = False
 
 

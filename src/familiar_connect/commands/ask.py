@@ -29,6 +29,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.support.clock import machine_zone
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ Examples:
   familiar ask --continue "And then?"                  in the latest chat
   familiar ask --new -m embedded "Hello"               in its own chat, with the small model
 It answers in the chat `ask` unless another is named, and knows what was said there before.
-Memory is not written after each question: `chat`, `run`, the page and `familiar memory write-now` write what waits.
+`ask` writes no memory itself: `chat`, `run`, the page and `familiar memory write-now` do that later.
 Exit codes: 0 answered, 1 something is set up wrong, 2 nothing was asked, 3 no reply came.
 """
 
@@ -179,7 +180,7 @@ async def _answer(familiar: Familiar, question: Question, out: TextIO) -> AskOut
         reply=place.reply.strip(),
         notices=tuple(place.notices),
         seconds=time.monotonic() - began,
-        model=familiar.config.llm["main_prose"].model,
+        model=familiar.config.llm[MAIN_SLOT].model,
     )
 
 

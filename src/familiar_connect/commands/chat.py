@@ -41,6 +41,7 @@ from familiar_connect.commands.name_completion import complete_familiars, comple
 from familiar_connect.commands.prepare import prepare_to_start
 from familiar_connect.commands.upgrade import open_upgrade, wait_for_quiet
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.text import pluralize
@@ -297,7 +298,7 @@ def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
     """What keeps the reply waiting."""
     from familiar_connect.platforms.terminal.screen import THINKING
 
-    waiting_for: str | None = getattr(familiar.llm_clients["main_prose"], "waiting_for", None)
+    waiting_for: str | None = getattr(familiar.llm_clients[MAIN_SLOT], "waiting_for", None)
     if waiting_for is not None:
         return waiting_for
     if embedded is not None and embedded.state == "starting":

@@ -28,7 +28,7 @@ def report_findings(findings: Iterable[DoctorFinding], *, shows_all: bool) -> li
         say_below(
             f"{MARKS['ok']} ", f"{pluralize(len(fine), 'check')} passed: {areas} (`familiar doctor --all` shows each)"
         )
-    say(f"\nNext: {_next_step(seen)}")
+    say(f"\n{_next_step(seen)}")
     return seen
 
 
@@ -37,12 +37,12 @@ def _next_step(findings: list[DoctorFinding]) -> str:
     by_state = {state: [each for each in findings if each.state == state] for state in MARKS}
     if wrong := by_state["bad"]:
         more = f" ({len(wrong) - 1} more after that)" if len(wrong) > 1 else ""
-        return f"fix {wrong[0].area} as the first line with ✗ says{more}, then run `familiar doctor` again."
+        return f"Next: fix {wrong[0].area} as the first line with ✗ says{more}, then run `familiar doctor` again."
     if any(each.area == "familiar" for each in by_state["warn"]):
-        return "`familiar chat` makes your first familiar and talks."
+        return "Next: `familiar chat` makes your first familiar and starts a chat."
     open_ends = sorted(by_state["warn"], key=lambda each: each.area in OPTIONAL_AREAS)
     if open_ends and open_ends[0].area not in OPTIONAL_AREAS:
-        return f"nothing is wrong. The line with ! about {open_ends[0].area} says what you can improve."
+        return f"Nothing is wrong. The line with ! about {open_ends[0].area} says what you can improve."
     if any(BETTER_MODELS in each.says for each in by_state["ok"]):
-        return "nothing is wrong. `familiar model list` shows better models for this computer."
-    return "nothing is wrong. `familiar chat` talks."
+        return "Nothing is wrong. Next: `familiar model list` shows better models for this computer."
+    return "Nothing is wrong. Next: `familiar chat` starts a chat."

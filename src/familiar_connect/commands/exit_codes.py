@@ -18,13 +18,13 @@ INTERRUPTED = 130
 
 EXIT_CODES = {
     OK: "Done; also when Ctrl-C or Ctrl-D ends a chat, or a pipe closes.",
-    FAILED: "It failed, or a check found a problem; a sentence says what to do.",
+    FAILED: "It failed, or a check found a problem; the message says what to do.",
     USAGE: (
-        "There is no such verb or option, it was written wrong, or a rehearsal or recording that is to be played "
-        "cannot be read; nothing was done."
+        "There is no such verb or option, it was mistyped, or a rehearsal or recording cannot be read; nothing was "
+        "done."
     ),
-    NO_REPLY: "No reply came: the model has no key, cannot be reached, or gave none; a sentence says why.",
-    INTERRUPTED: "Ctrl-C ended it before it was done.",
+    NO_REPLY: "No reply came: the model has no key, cannot be reached, or gave none; the message says why.",
+    INTERRUPTED: "Ctrl-C stopped it before it was done.",
 }
 
 

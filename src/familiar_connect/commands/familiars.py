@@ -94,7 +94,7 @@ def _check_id(wanted: str, *, is_named: bool, has_card: bool) -> None:
     more = "" if is_named or has_card else f' --name "{called}"'
     raise click.UsageError(
         f"{format_value(wanted)} cannot name a familiar's folder: use a-z, A-Z, 0-9, - and _, at most 64 of them, and "
-        f"begin with a letter or digit, for example `familiar init {id_from_words(wanted)}{more}`"
+        f"start with a letter or digit, for example `familiar init {id_from_words(wanted)}{more}`"
     )
 
 
@@ -235,11 +235,13 @@ def _facts(root: Path) -> dict[str, Any]:
 
 def _turns(root: Path) -> int:
     """How much was said, whatever ails the settings."""
-    from familiar_connect.history.message_edits import count_undone
+    from familiar_connect.history.chats import count_turns
+
+    if (found := count_turns(root)) is not None:
+        return found
+    from familiar_connect.history.message_edits import count_undone  # what an older or a damaged file takes
     from familiar_connect.history.store import HistoryStore
 
-    if not FamiliarFolder(root).history_db.exists():
-        return 0
     store = HistoryStore(FamiliarFolder(root).history_db)
     try:
         return store.count(familiar_id=root.name) - count_undone(store, familiar_id=root.name)

@@ -14,11 +14,10 @@ import click
 
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import open_root, profile_of
-from familiar_connect.commands.conversation import TERMINAL_PLACE, ChatWish, TalkOptions, model_for_call
+from familiar_connect.commands.conversation import ChatWish, TalkOptions, model_for_call
 from familiar_connect.commands.upgrade import open_upgrade, wait_for_quiet
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.groups import (
-    DEFAULT_TALKATIVENESS,
     LEAST_MEMBERS,
     GroupConfig,
     group_file,
@@ -65,6 +64,8 @@ class OpenGroup:
 
 def open_group(home: Path, wish: GroupWish, chat: ChatWish) -> OpenGroup:
     """The group that is meant, its file written where it is new, and its chat begun where there is none."""
+    from familiar_connect.platforms.group_talk import label_group, open_group_chat
+
     if chat.name is not None:
         raise click.UsageError(
             "--chat names a chat with one familiar; a group has its own chats, and --new starts another"
@@ -75,7 +76,7 @@ def open_group(home: Path, wish: GroupWish, chat: ChatWish) -> OpenGroup:
             raise click.UsageError("--familiar goes with --with: a group's file names its members")
         config, label = load_group(home, wish.name), wish.name
     else:
-        config, label = GroupConfig(members=list(named)), wish.name or " + ".join(sorted(named))
+        config, label = GroupConfig(members=list(named)), wish.name or label_group(named)
         if len(named) < LEAST_MEMBERS:
             raise click.UsageError("a group has two familiars or more: --with ONE --with ANOTHER")
         config.check("--with")
@@ -96,31 +97,6 @@ def _write_new(home: Path, name: str, config: GroupConfig) -> None:
     write_group(home, name, config.members)
 
 
-def open_group_chat(roots: Sequence[Path], label: str, *, is_new: bool = False) -> tuple[int, ...]:
-    """The channel of each member for the latest chat of the group *label*; begun where there is none or *is_new*.
-
-    A familiar's own chats stay as they are, and the one of last time stays that.
-    """
-    from familiar_connect.history.chats import MAX_CHATS, MAX_NAME_CHARS, ChatRegistry
-
-    def name_of(number: int) -> str:
-        return f"group {label}" if number == 1 else f"group {label} {number}"
-
-    if len(name_of(MAX_CHATS)) > MAX_NAME_CHARS:
-        raise HomeError("that many names are too long for a chat: name the group with --group NAME")
-    registries = [ChatRegistry(FamiliarFolder(root)) for root in roots]
-    number = 1
-    while any(each.find(TERMINAL_PLACE, name_of(number + 1)) for each in registries):
-        number += 1
-    if is_new and any(each.find(TERMINAL_PLACE, name_of(number)) for each in registries):
-        number += 1
-    name = name_of(number)
-    chats = [
-        each.find(TERMINAL_PLACE, name) or each.start(TERMINAL_PLACE, name, make_current=False) for each in registries
-    ]
-    return tuple(chat.channel_id for chat in chats)
-
-
 async def hold_group_chat(
     group: OpenGroup,
     home: Path,
@@ -132,6 +108,7 @@ async def hold_group_chat(
 ) -> int:
     """Talk until the person leaves; the exit code."""
     from familiar_connect.conversation.groups.turn_order import TurnRules
+    from familiar_connect.platforms.group_talk import build_roster
     from familiar_connect.platforms.terminal.group import GroupTerminal
     from familiar_connect.platforms.terminal.welcome import describe_models
 
@@ -201,25 +178,6 @@ async def _load(
     return familiar, embedded
 
 
-def build_roster(config: GroupConfig, familiars: Sequence[Familiar]) -> GroupRoster:
-    """Who is in the group, called as their cards say. Reads files."""
-    from familiar_connect.conversation.groups.roster import GroupRoster
-    from familiar_connect.conversation.groups.turn_order import GroupSpeaker, names_of_speaker
-    from familiar_connect.memory.card_fields import CardReader
-
-    def speaker(familiar: Familiar) -> GroupSpeaker:
-        told = CardReader(familiar.memory_store, familiar.id).talkativeness()
-        usual = DEFAULT_TALKATIVENESS if told is None else told
-        return GroupSpeaker(
-            id=familiar.id,
-            names=names_of_speaker(familiar.name, *familiar.config.aliases, familiar.id),
-            talkativeness=config.talkativeness.get(familiar.id, usual),
-            is_muted=familiar.id in config.muted,
-        )
-
-    return GroupRoster(speaker(each) for each in familiars)
-
-
 async def _user_name(first: Path, familiars: Sequence[Familiar], given: str | None) -> tuple[OwnName, str | None]:
     """What keeps the person's name, and what they are called: as they say now, else as any of the familiars does."""
     from familiar_connect.platforms.terminal.own_name import OwnName
@@ -256,9 +214,9 @@ async def _member(
 
 
 def _reader(first: GroupMember, screen: Screen, home: Path) -> LineReader:
+    from familiar_connect.platforms.group_talk import GROUP_COMMANDS
     from familiar_connect.platforms.terminal.adapter import prompt_of
     from familiar_connect.platforms.terminal.completion import LineCompletion
-    from familiar_connect.platforms.terminal.group import GROUP_COMMANDS
     from familiar_connect.platforms.terminal.help import OWN_COMMANDS, list_slash_commands
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
 

@@ -41,14 +41,14 @@ LINES_LOOKED_AT = 50
 """Of a chat file, for the name of the familiar it is with."""
 EPILOG = """\b
 Examples:
-  familiar import chat "chats/Wren/Wren - evening.jsonl"    a chat of SillyTavern's, also of a group
+  familiar import chat "chats/Wren/Wren - evening.jsonl"    a SillyTavern chat, also of a group
   familiar import chat chats/Wren/*.jsonl                   every chat with one character
   familiar import chat talk.txt --character Wren            lines such as `Wren: Hello.`, with dates or without
   familiar import chat log.json --chat travels              a list of messages with role and content
-  familiar import chat talk.txt --cost                      what writing it up would take, before anything is taken in
+  familiar import chat talk.txt --cost                      what writing it into memory would cost; imports nothing
   familiar chat --chat travels                              go on with it
-The same file again adds what is new in it. `familiar import list` shows what came, `import undo` takes it back.
-Exit codes: 0 everything is imported; 1 something could not be imported; 130 Ctrl-C, the same command goes on.
+Importing a file again adds what is new in it. `familiar import list` lists the imports, `import undo` removes one.
+Exit codes: 0 everything is imported; 1 something could not be imported; 130 Ctrl-C; the same command continues.
 """
 LIST_EPILOG = """\b
 Examples:
@@ -59,7 +59,7 @@ BAR = "Correcting memory"
 UNDO_EPILOG = """\b
 Examples:
   familiar import undo 3     the number that `familiar import list` gives it
-What was said in the chat since stays. Files of memory are corrected; what they read before is in `familiar memory log`.
+What was said in the chat since then stays. Memory files are corrected; `familiar memory log` has their earlier text.
 """
 
 
@@ -78,11 +78,13 @@ class ImportPlace:
 
 @click.command(name="chat", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
-@click.option("--chat", "chat_name", metavar="NAME", help="What the chat is called here; else as the file is.")
-@click.option("--character", metavar="NAME", help="Who in the file is this familiar, where that is not plain.")
-@click.option("--user", metavar="NAME", help="Who in a text or JSON log is you, where that is not plain.")
-@click.option("--write-up", is_flag=True, help="Write it up as memory now, not while the familiar runs.")
-@click.option("--cost", "tells_cost", is_flag=True, help="Only say what writing it up would take; take nothing in.")
+@click.option("--chat", "chat_name", metavar="NAME", help="The chat's name here (default: the file's name).")
+@click.option("--character", metavar="NAME", help="Who in the file is this familiar, if that is unclear.")
+@click.option("--user", metavar="NAME", help="Who in a text or JSON log is you, if that is unclear.")
+@click.option("--write-up", is_flag=True, help="Write it into memory now, not while the familiar runs.")
+@click.option(
+    "--cost", "tells_cost", is_flag=True, help="Only say what writing it into memory would cost; import nothing."
+)
 @familiar_option
 @json_option
 @click.pass_context
@@ -97,7 +99,7 @@ def import_chat_command(
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Bring chats along: SillyTavern's, plain text or JSON; go on with them by `familiar chat --chat NAME`."""
+    """Import chats: SillyTavern's, plain text or JSON. Continue one with `familiar chat --chat NAME`."""
     from familiar_connect.bootstrap.chat_files.cast import CastWish
 
     if chat_name is not None and len(files) > 1:
@@ -106,7 +108,7 @@ def import_chat_command(
     if familiar_id is None and (familiar_id := _familiar_named_in(files, home)) is not None and not as_json:
         what = "It is a chat" if len(files) == 1 else "They are chats"
         goes = "it goes" if len(files) == 1 else "they go"
-        say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` says otherwise.")
+        say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` chooses another.")
     root = root_of(ctx, familiar_id)
     if tells_cost:
         return _say_costs(root, home, files, as_json=as_json)
@@ -187,8 +189,8 @@ def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
     if len(found) > 1:
         told = ", ".join(f"{file.name} with {owner}" for owner, file in found.items())
         raise ChatImportError(
-            f"these are chats with different familiars ({told}), and nothing was taken: import the chats of one at a "
-            "time, or say with --familiar ID where all of them go"
+            f"these are chats with different familiars ({told}); nothing was imported: import the chats of one "
+            "at a time, or choose with --familiar ID where all of them go"
         )
     return next(iter(found), None)
 
@@ -266,7 +268,7 @@ def _take_in_file(
     channels = ChannelConfigStore(root=folder.channels, character=config)
     importer = ChatImporter(folder, place.history, place_id=TERMINAL_PLACE, channels=channels)
     before = importer.header_before(file, name)
-    with progress_bar(f"Taking in {path.name}", quiet=quiet) as progress:
+    with progress_bar(f"Importing {path.name}", quiet=quiet) as progress:
         result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
     told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
     return replace(result, notes=told), cost
@@ -296,7 +298,7 @@ def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) ->
     except KeyboardInterrupt:
         return False
     except FamiliarError as error:
-        say(f"familiar: it is found by search later: {error}", err=True)
+        say(f"familiar: search will find it later: {error}", err=True)
     return True
 
 
@@ -315,7 +317,7 @@ def _finish(errors: list[str], waiting: int, familiar_id: str, *, stopped: bool,
     for sentence in () if as_json else errors:
         say(f"familiar: {sentence}", err=True)
     if stopped:
-        say("familiar: stopped; what was stored stays, and the same command goes on where it was.", err=True)
+        say("familiar: stopped; what was stored stays, and the same command continues from there.", err=True)
         return exit_codes.INTERRUPTED
     if waiting:
         say(
@@ -363,13 +365,13 @@ def _say_taken(result: ChatImportResult, owner: str) -> None:
             for count, what in (
                 (scan.with_versions, "with swipes"),
                 (scan.hidden, "hidden"),
-                (result.changed, "read differently now"),
-                (result.taken_back, "no longer in it"),
+                (result.changed, "changed"),
+                (result.taken_back, "gone from it"),
             )
             if count
         ]
         say(
-            f"Took {result.added:,} of {len(scan):,} messages{said} as {owner}'s chat {record.chat!r} "
+            f"Imported {result.added:,} of {len(scan):,} messages{said} as {owner}'s chat {record.chat!r} "
             f"(import {record.number}){': ' if more else ''}{', '.join(more)}."
         )
     if result.cast.others:
@@ -377,8 +379,8 @@ def _say_taken(result: ChatImportResult, owner: str) -> None:
     for sentence in result.notes:
         say(sentence)
     if result.fields_dropped:
-        say(f"{result.fields_dropped:,} fields for the way back were too large to be kept.")
-    say(f"Go on with it: `familiar chat --familiar {owner} --chat {_quoted(record.chat)}`")
+        say(f"{result.fields_dropped:,} fields needed for exporting it again were too large to keep.")
+    say(f"Continue it: `familiar chat --familiar {owner} --chat {_quoted(record.chat)}`")
 
 
 def _quoted(name: str) -> str:
@@ -392,14 +394,14 @@ def _quoted(name: str) -> str:
 @json_option
 @click.pass_context
 def import_list(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
-    """List the chats that were brought in."""
+    """List the imported chats."""
     from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
 
     records = ChatImports(FamiliarFolder(root_of(ctx, familiar_id))).all()
     if as_json:
         say_json([_record_facts(each) for each in records])
     elif not records:
-        say("No chat was brought in yet: `familiar import chat FILE`.")
+        say("No chat has been imported yet: `familiar import chat FILE`.")
     for each in () if as_json else records:
         state = "" if each.is_complete else "  not finished: import the file again"
         say(f"{each.number:>3}  {each.chat}  {each.messages:>7,} messages  {each.imported_at[:10]}  {each.file}{state}")
@@ -416,7 +418,7 @@ def _record_facts(record: Any) -> dict[str, object]:
 @json_option
 @click.pass_context
 def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_json: bool) -> None:
-    """Take a chat that was brought in back out, and correct what memory was made of it."""
+    """Remove an imported chat, and correct the memory made from it."""
     from familiar_connect.bootstrap.chat_files.chat_imports import undo_import
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.store import MemoryStore
@@ -435,8 +437,8 @@ def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_jso
         facts = {"import": number, "chat": done.record.chat, "turns": done.turns, "files": list(done.files)}
         say_json({**facts, "stays": done.stays})
         return
-    say(f"Took {done.turns:,} messages of {done.record.file} back out.")
+    say(f"Removed {done.turns:,} messages of {done.record.file}.")
     if done.files:
         say(f"Corrected {len(done.files):,} memory files: {list_some(done.files, 10)}")
     if done.stays:
-        say(f"{done.stays:,} messages said in {done.record.chat!r} since stay.")
+        say(f"{done.stays:,} messages said in {done.record.chat!r} since then stay.")

@@ -15,12 +15,12 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
-    "chat": ("import_chat:import_chat_command", "Chats of SillyTavern's, text or JSON, to be gone on with."),
+    "chat": ("import_chat:import_chat_command", "SillyTavern, text or JSON chats, to continue here."),
     "document": ("documents:import_document_command", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
-    "list": ("import_chat:import_list", "The chats that were brought in."),
-    "undo": ("import_chat:import_undo", "Take a chat back out; memory is corrected."),
+    "list": ("import_chat:import_list", "List the imported chats."),
+    "undo": ("import_chat:import_undo", "Remove an imported chat and correct memory."),
 }
 EXPORTS: CommandTable = {
     "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),
@@ -48,9 +48,9 @@ import_ = ImportKinds(
     noun="kind",
     hints=KIND_HINTS,
     name="import",
-    help="Bring something along: chats, documents, lore, presets. A card makes a familiar: see `init`.",
+    help="Import chats, documents, lore or presets. To make a familiar from a card, see `init`.",
 )
-export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Write something out for SillyTavern.")
+export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Export something for SillyTavern.")
 
 
 @click.command(name="card", epilog=CARD_EPILOG)

@@ -33,7 +33,7 @@ Examples:
   familiar inspect                 the last turn: blocks, times, the prompt itself
   familiar inspect --list          the latest turns, newest first
   familiar inspect -2              the turn before the last one
-  familiar inspect 6aecd --json    the turn whose id begins or ends so, as JSON
+  familiar inspect 6aecd --json    the turn whose id starts or ends with 6aecd, as JSON
 A terminal shows it in pages and ends with a summary; in a pipe it is one text.
 """
 

@@ -13,7 +13,7 @@ from familiar_connect.commands.name_completion import complete_keys
 from familiar_connect.commands.usage_hints import KEY_HINTS
 from familiar_connect.config.built_in import read_main_secrets
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets, list_variables
 from familiar_connect.errors import ConfigError
 
 SHORT_NAMES = {
@@ -71,7 +71,7 @@ def _facts(home: Path, name: str) -> dict[str, object]:
         "name": name,
         "from": HomeFolder(home).secrets_file.name if in_home is not None and in_home == current else "environment",
         "goes_to": TrustedOrigins(home).origin_for(name),
-        "for": ENVIRONMENT.get(name, ""),
+        "for": list_variables().get(name, ""),
     }
 
 
@@ -80,10 +80,10 @@ def _facts(home: Path, name: str) -> dict[str, object]:
 @click.argument("more", nargs=-1, metavar="")
 @click.pass_context
 def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
-    """Keep the key NAME (such as OPENROUTER_API_KEY, or openrouter) in secrets.env; asks for it, unseen."""
+    """Save the key NAME (such as OPENROUTER_API_KEY, or openrouter) in secrets.env; asks for it, unseen."""
     if more:  # never repeated: it is most likely the key
         raise click.UsageError(
-            f"the key itself does not stand in the command, which your shell keeps: `familiar keys set {name}` asks "
+            f"leave the key itself out of the command, because your shell keeps that: `familiar keys set {name}` asks "
             "for it. Take that line out of the shell's history",
             ctx=ctx,
         )
@@ -95,7 +95,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
         value = sys.stdin.read(MOST_CHARS) if sys.stdin is not None else ""
     if not value.strip():
         raise ConfigError(
-            f"no key came: type it when `familiar keys set {name}` asks, or pipe it in; nothing was changed"
+            f"no key was given: type it when `familiar keys set {name}` asks, or pipe it in; nothing was changed"
         )
     secrets = Secrets(home)
     was_there = secrets.get_from_home(variable) is not None
@@ -103,7 +103,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
     say(f"{'Replaced' if was_there else 'Kept'} {variable} in {HomeFolder(home).secrets_file}.")
     if secrets.get(variable) != secrets.get_from_home(variable):
         say(f"The environment holds another {variable}, which comes first: unset it there.", err=True)
-    if variable not in ENVIRONMENT and not _facts(home, variable)["goes_to"]:
+    if variable not in list_variables() and not _facts(home, variable)["goes_to"]:
         say(f"It goes nowhere yet: `familiar connect --url URL --model MODEL --key-env {variable}` uses it.")
 
 
@@ -111,7 +111,7 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
 @click.argument("name", shell_complete=complete_keys)
 @click.pass_context
 def remove_key(ctx: click.Context, name: str) -> None:
-    """Take the key NAME out of secrets.env."""
+    """Remove the key NAME from secrets.env."""
     home = home_of(ctx)
     variable = _variable(name)
     secrets = Secrets(home)
@@ -125,7 +125,7 @@ def _variable(name: str) -> str:
     """The variable that *name* means; a key typed by mistake is not repeated."""
     from familiar_connect.config.llm import KEY_VARIABLE_NAME
 
-    variable = SHORT_NAMES.get(name.lower(), name.upper() if name.upper() in ENVIRONMENT else name)
+    variable = SHORT_NAMES.get(name.lower(), name.upper() if name.upper() in list_variables() else name)
     if variable in NOT_KEYS or not KEY_VARIABLE_NAME.fullmatch(variable):
         short = ", ".join(SHORT_NAMES)
         raise ConfigError(f"a key is named by its variable in capitals, such as MY_KEY, or {short}; never by the key")

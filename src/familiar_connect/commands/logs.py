@@ -39,7 +39,7 @@ REMOVED_BY = {
     "purge": "removed: the messages were purged",
     "ban": "removed with a ban",
     "privacy": "removed by full privacy",
-    "repeat": "removed: it repeated what was taken back",
+    "repeat": "removed: it repeated something removed",
 }
 """How a turn that was taken back is told of, by its `RemovalCause`."""
 
@@ -47,10 +47,10 @@ EPILOG = """\b
 Examples:
   familiar logs                    the last turns, in all places
   familiar logs -n 3 --chat main   of one chat of the terminal
-  familiar logs -q kettle          those in which the word stands
+  familiar logs -q kettle          those that contain the word
   familiar logs --json             for a script
   familiar logs --program          warnings and errors of the program itself
-What was shown to the model is another thing: `familiar inspect`.
+To see what the model was shown: `familiar inspect`.
 """
 
 
@@ -59,7 +59,7 @@ What was shown to the model is another thing: `familiar inspect`.
 @click.option("-n", "--last", default=20, show_default=True, type=click.IntRange(1, MOST_TURNS), help="How many.")
 @click.option("--chat", "chat_name", metavar="NAME", shell_complete=complete_chats, help="Only this chat.")
 @click.option("--channel", "channel_id", type=int, metavar="ID", help="Only this channel.")
-@click.option("-q", "--query", metavar="WORDS", help="Only turns in which these words stand.")
+@click.option("-q", "--query", metavar="WORDS", help="Only turns that contain these words.")
 @click.option("--program", is_flag=True, help="The program's own log instead.")
 @json_option
 @click.pass_context
@@ -96,7 +96,7 @@ def logs(
     if as_json:
         say_json(rows)
     elif not rows:
-        say("Nothing was said there." if query is None else "No turn holds these words.")
+        say("Nothing was said there." if query is None else "No turn contains these words.")
     else:
         with_names = name_filler(name, config.user_name)
         for row in rows:
@@ -166,7 +166,8 @@ def _rows(
 
 def _removal(history: HistoryStore, familiar_id: str, turn: HistoryTurn) -> dict[str, object]:
     """What a turn read that was taken back, and how, for the owner's eyes; nothing for one that stands."""
-    from familiar_connect.history.message_edits import DELETED, MessageEdits
+    from familiar_connect.history.message_edits import MessageEdits
+    from familiar_connect.history.types import DELETED
 
     if turn.content != DELETED:
         return {}
@@ -174,7 +175,7 @@ def _removal(history: HistoryStore, familiar_id: str, turn: HistoryTurn) -> dict
     said = [each for each in edits if each.said_before != DELETED]
     if not said:
         return {}
-    cause = REMOVED_BY.get(said[-1].removed_by, "taken back")
+    cause = REMOVED_BY.get(said[-1].removed_by, "removed")
     return {"removed": f"{cause}; it read: {said[-1].said_before}", "removed_by": said[-1].removed_by}
 
 
@@ -208,6 +209,6 @@ def _show_program_log(file: Path, last: int) -> None:
     try:
         text = load_bytes(file)[-MOST_LOG_BYTES:].decode("utf-8", "replace")
     except FileNotFoundError:
-        say(f"{file} is not there: nothing was written down yet.")
+        say(f"{file} does not exist: nothing has been logged yet.")
         return
     say("\n".join([str(file), *text.splitlines()[-last:]]))

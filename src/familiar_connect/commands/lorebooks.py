@@ -61,9 +61,9 @@ MOST_SHOWN = 20
 def import_lorebook(
     ctx: click.Context, file: Path, folder: str, force: bool, familiar_id: str | None, as_json: bool
 ) -> int:
-    """Take a lorebook into memory, a Markdown file for each entry.
+    """Import a lorebook into memory, one Markdown file per entry.
 
-    Disabled entries get no file but come back on export. Files that exist are left alone unless you say --force.
+    Disabled entries get no file but come back on export. Existing files stay as they are unless you say --force.
     """
     root = root_of(ctx, familiar_id)
     book = read_book_file(file)
@@ -81,7 +81,10 @@ def import_lorebook(
 
 @click.command(name="lorebook", epilog=EXPORT_EPILOG)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write here; - is the screen, as without."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write; - (the default) is the screen.",
 )
 @click.option("--folder", default=DEFAULT_FOLDER, show_default=True, help="The folder of memory to export.")
 @familiar_option
@@ -134,7 +137,7 @@ def _report(result: ImportResult, folder: str, familiar_id: str) -> None:
         say(f"  … and {len(result.written) - MOST_SHOWN} more")
     say(
         f"{len(result.written)} written to {folder} of {familiar_id}, {len(result.skipped)} there already, "
-        f"{len(result.errors)} not taken"
+        f"{len(result.errors)} not imported"
     )
     if result.skipped and not result.written:
         say("To replace what is there: --force")

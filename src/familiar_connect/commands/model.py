@@ -21,7 +21,7 @@ from familiar_connect.commands.usage_hints import MODEL_HINTS
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars
-from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, MAIN_SLOT
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.support.text import describe_wait
 from familiar_connect.support.word_wrap import terminal_width
@@ -34,8 +34,8 @@ Examples:
   familiar model list                         what answers now, and what could run on this computer
   familiar model get qwen2.5-coder-1.5b && familiar model use qwen2.5-coder-1.5b
   familiar model use ~/Downloads/some.gguf    any model file in the GGUF format
-  familiar model use http://127.0.0.1:8080/v1 a server of yours
-  familiar model use embedded                 back to the small model that comes along
+  familiar model use http://127.0.0.1:8080/v1 your own server
+  familiar model use embedded                 back to the small included model
 """
 TOLD_EVERY_S = 10.0
 """Without a terminal, progress is a line now and then."""
@@ -65,7 +65,7 @@ class AnsweringModel:
 @json_option
 @click.pass_context
 def list_local_models(ctx: click.Context, as_json: bool) -> None:
-    """Show which model answers for whom, which are here, and which could be fetched."""
+    """Show which model answers, which are on this computer, and which you can get."""
     from familiar_connect.llm.local.listing import list_model_rows
     from familiar_connect.support.free_memory import free_memory
 
@@ -111,7 +111,7 @@ def _answering(home: Path) -> list[AnsweringModel]:
     for name in names or [None]:
         file = FamiliarFolder(familiar_root(home, name or PROFILE_NAME)).settings_file
         try:
-            slot = load_character_config(file, defaults_path=profile_of(home)).llm["main_prose"]
+            slot = load_character_config(file, defaults_path=profile_of(home)).llm[MAIN_SLOT]
         except FamiliarError as error:
             say(str(error), err=True)
             continue
@@ -129,12 +129,12 @@ def _answering(home: Path) -> list[AnsweringModel]:
     "source",
     type=click.Choice(["auto", "publisher", "packages"]),
     default="auto",
-    help="Where from; auto: its publisher, and packages where that cannot be reached.",
+    help="Where from. auto: its publisher, or packages if that cannot be reached.",
 )
 @json_option
 @click.pass_context
 def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None:
-    """Fetch the model NAME of the list; what an earlier try fetched is gone on from."""
+    """Download the model NAME of the list, or the rest of one that was interrupted."""
     from familiar_connect.llm.embedded.weights import find_small_model
     from familiar_connect.llm.local.fetch import fetch_model
     from familiar_connect.llm.local.library import ModelLibrary
@@ -152,7 +152,7 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
             with fetch_progress(entry.title, quiet=as_json) as progress:
                 fetch_model(entry, target, source=source, progress=progress, tell=_tell_below_bar)
         except KeyboardInterrupt:
-            say(f"What has come is kept: `familiar model get {name}` goes on from there.", err=True)
+            say(f"What has arrived is kept: `familiar model get {name}` continues from there.", err=True)
             raise
     seconds = time.monotonic() - began
     if as_json:
@@ -209,7 +209,7 @@ class _ProgressLines:
 @model.command(name="use")
 @click.argument("what", metavar="NAME|FILE.gguf|URL")
 @click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (default: all in this home).")
-@click.option("--model", "model_id", help="With a URL: the model's id there; chosen or asked for otherwise.")
+@click.option("--model", "model_id", help="With a URL: the model's id there; without it you choose from a list.")
 @click.option("--no-test", is_flag=True, help="Save without testing the model first.")
 @click.pass_context
 def use_model(ctx: click.Context, what: str, familiar_id: str | None, model_id: str | None, no_test: bool) -> int:
@@ -274,7 +274,7 @@ def _test_local(what: str, path: Path) -> None:
 @click.argument("name")
 @click.pass_context
 def remove_model(ctx: click.Context, name: str) -> int:
-    """Delete the fetched model NAME, or forget the name of a file of yours, which stays where it is."""
+    """Delete the downloaded model NAME, or forget the name of your own file, which stays where it is."""
     from familiar_connect.llm.local.library import ModelLibrary
 
     home = home_of(ctx)
@@ -286,5 +286,5 @@ def remove_model(ctx: click.Context, name: str) -> int:
             f"{', '.join(users)} would be left without a model: first `{command_name()} model use` another"
         )
     freed = ModelLibrary(home).remove(name)
-    say(f"{name} is gone: {freed / MEGABYTE:,.0f} MB freed." if freed else f"{name} is forgotten; its file stays.")
+    say(f"{name} is deleted: {freed / MEGABYTE:,.0f} MB freed." if freed else f"{name} is forgotten; its file stays.")
     return 0

@@ -117,7 +117,7 @@ def _exceptions(home: Path, names: list[str], choice: ModelChoice) -> list[str]:
     for name in names:
         file = FamiliarFolder(familiar_root(home, name)).settings_file
         try:
-            main = load_character_config(file, defaults_path=profile_of(home)).llm["main_prose"]
+            main = load_character_config(file, defaults_path=profile_of(home)).llm[MAIN_SLOT]
         except FamiliarError as error:
             found.append(f"{name} could not be looked at: {error}")
             continue

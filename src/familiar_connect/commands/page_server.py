@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from familiar_connect.llm.embedded.server import EmbeddedServers
     from familiar_connect.platforms.web.access import PageAddress
     from familiar_connect.platforms.web.app import Visitors, WebParts
+    from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.home_familiars import OpenedPages
     from familiar_connect.platforms.web.page_models import ModelWish, PageModels
     from familiar_connect.platforms.web.server import WebPlatform
@@ -199,14 +200,19 @@ async def build_page(
 
     *reload* is set when they are to be loaded again; *visitors* are those of the page until then, who stay.
     """
+    from familiar_connect.platforms.web.chats import WebChats
+    from familiar_connect.platforms.web.group_rooms import GroupRooms
     from familiar_connect.platforms.web.home_familiars import HomeFamiliars
+    from familiar_connect.platforms.web.live import ChatEvents
     from familiar_connect.platforms.web.server import WebPlatform
     from familiar_connect.support.aio import off_loop
 
     familiars = HomeFamiliars(home, familiar.id, lambda other: _open_other(other, home, parts))
     models = open_page_models(home, lambda: [familiar, *familiars.list_opened()])
-    parts = await off_loop(_build_parts, familiar, models, home, options, listening, password)
-    parts = replace(parts, familiars=familiars, reload=reload)
+    groups = GroupRooms(home, familiars, lambda: (parts.familiar, parts.chats))
+    chats = WebChats(familiar, ChatEvents(familiar.clock), groups.find_lines)
+    parts = await off_loop(_build_parts, familiar, chats, models, home, options, listening, password)
+    parts = replace(parts, familiars=familiars, groups=groups, reload=reload)
     if visitors is not None:
         parts = replace(parts, door=visitors.door, run=visitors.run)
     else:
@@ -221,6 +227,7 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
     from familiar_connect.platforms.web.app import make_pages
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.live import ChatEvents
+    from familiar_connect.platforms.web.other_lines import no_lines
     from familiar_connect.platforms.web.settings_pages import read_settings
     from familiar_connect.support.aio import off_loop
 
@@ -231,7 +238,7 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
     try:
         await off_loop(check_keys, familiar, home)
         await familiar.start()
-        chats = WebChats(familiar, ChatEvents(familiar.clock))
+        chats = WebChats(familiar, ChatEvents(familiar.clock), first.groups.find_lines if first.groups else no_lines)
         at_start = await off_loop(read_settings, root)
         try:
             with chats.connect_reminders(), first.models.connect(chats.events):
@@ -245,6 +252,7 @@ async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIte
 
 def _build_parts(
     familiar: Familiar,
+    chats: WebChats,
     models: PageModels,
     home: Path,
     options: WebOptions,
@@ -253,8 +261,6 @@ def _build_parts(
 ) -> WebParts:
     from familiar_connect.platforms.web.access import Doorkeeper, load_signing_key
     from familiar_connect.platforms.web.app import WebParts
-    from familiar_connect.platforms.web.chats import WebChats
-    from familiar_connect.platforms.web.live import ChatEvents
     from familiar_connect.platforms.web.own_program import OwnProgram
     from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
     from familiar_connect.platforms.web.settings_pages import read_settings
@@ -264,7 +270,7 @@ def _build_parts(
     key = load_signing_key(HomeFolder(home).page_key_file)
     return WebParts(
         familiar=familiar,
-        chats=WebChats(familiar, ChatEvents(familiar.clock)),
+        chats=chats,
         address=_address_of(options, port, home),
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,
@@ -279,7 +285,7 @@ def _announce(parts: WebParts, options: WebOptions) -> None:
     address = f"{parts.address.url}/open?token={parts.door.token}"
     say(f"{parts.familiar.name} is at {address}")
     if not parts.address.is_local:
-        say("Other computers log in with the password. What they send can be read on the way: put HTTPS before it.")
+        say("Other computers log in with the password. Others can read what they send: put HTTPS in front of it.")
     say("Ctrl-C stops.")
     sys.stdout.flush()
     if options.opens_browser:

@@ -7,7 +7,7 @@ from pathlib import Path
 from familiar_connect.commands.common import profile_of, say
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.config.llm import EMBEDDED_MODEL, MAIN_SLOT
 from familiar_connect.errors import ModelSetupError
 
 
@@ -46,4 +46,4 @@ def _answering_model(root: Path, home: Path) -> str:
     from familiar_connect.config import load_character_config
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    return config.llm["main_prose"].model
+    return config.llm[MAIN_SLOT].model

@@ -25,13 +25,13 @@ from familiar_connect.support.text import pluralize
 
 EPILOG = """\b
 Examples:
-  familiar preset import "Marinara.json"    bring one in and put it in force
+  familiar preset import "Marinara.json"    import one and use it
   familiar preset list
   familiar preset show --text               the prompts in order, with their text
   familiar preset toggle "Post-History"     switch one on or off
   familiar preset off                       back to the familiar's own order
   familiar preset use Default --channel 42  in one channel only
-A channel's own stands as preset = "NAME" or "none" in channels/<id>.toml; without it the familiar's holds there.
+A channel's own preset is set by preset = "NAME" or "none" in channels/<id>.toml; without it the familiar's is used.
 """
 IMPORT_EPILOG = """\b
 Examples:
@@ -73,26 +73,28 @@ Examples:
 """
 _NAME_WIDTH = 40
 
-preset_option = click.option("--preset", "name", metavar="NAME", help="Which preset (else the one in force).")
+preset_option = click.option("--preset", "name", metavar="NAME", help="Which preset (default: the one in force).")
 channel_option = click.option(
     "--channel", "channel_id", type=click.IntRange(min=0), metavar="ID", help="Only in the channel with this id."
 )
 fidelity_option = click.option(
-    "--fidelity", type=click.Choice([each.value for each in PresetFidelity]), help="Whose order (else the familiar's)."
+    "--fidelity",
+    type=click.Choice([each.value for each in PresetFidelity]),
+    help="The channel whose order is meant (default: the familiar's own).",
 )
 
 
 @click.group(cls=VerbGroup, epilog=EPILOG)
 def preset() -> None:
-    """Bring in SillyTavern presets, choose one, switch its parts, look into it."""
+    """Import SillyTavern presets, choose one, switch its parts, see its prompts."""
 
 
 def _import_command(name: str) -> click.Command:
     """The one way to bring in a preset, under either of its names."""
 
-    @click.command(name=name, epilog=IMPORT_EPILOG, short_help="Bring in a preset file and put it in force.")
+    @click.command(name=name, epilog=IMPORT_EPILOG, short_help="Import a preset file and use it.")
     @click.argument("file", type=click.Path(path_type=Path))
-    @click.option("--name", metavar="NAME", help="What to call it (else as the file is called).")
+    @click.option("--name", metavar="NAME", help="Its name (default: the file's name).")
     @click.option("--overwrite", is_flag=True, help="Replace another preset of that name; it is kept as a version.")
     @scripts_option
     @familiar_option
@@ -107,7 +109,7 @@ def _import_command(name: str) -> click.Command:
         familiar_id: str | None,
         as_json: bool,
     ) -> None:
-        """Bring in the SillyTavern preset in FILE, keep it byte for byte and put it in force."""
+        """Import the SillyTavern preset in FILE and use it. The file is kept byte for byte."""
         root = root_of(ctx, familiar_id)
         fidelity = _fidelity(ctx, root, None)
         report = keep_preset(file, root, name=name, overwrite=overwrite, fidelity=fidelity)
@@ -138,7 +140,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         say_json({"familiar": root.name, "active": active, "presets": rows})
         return
     if not rows:
-        say(f"{root.name} has no presets. Bring one in: `familiar preset import FILE.json`.")
+        say(f"{root.name} has no presets. Import one: `familiar preset import FILE.json`.")
         return
     for row in rows:
         mark = "*" if row["active"] else " "
@@ -156,7 +158,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def use(ctx: click.Context, name: str, channel_id: int | None, familiar_id: str | None, as_json: bool) -> None:
-    """Put the preset NAME in force, from the next reply on."""
+    """Use the preset NAME from the next reply on."""
     root, store = _opened(ctx, familiar_id)
     if channel_id is not None:
         _in_channel(ctx, root, channel_id, store.get(store.find(name)).name, as_json=as_json)
@@ -174,7 +176,7 @@ def use(ctx: click.Context, name: str, channel_id: int | None, familiar_id: str 
 @json_option
 @click.pass_context
 def off(ctx: click.Context, channel_id: int | None, familiar_id: str | None, as_json: bool) -> None:
-    """Put no preset in force; all of them are kept."""
+    """Use no preset; all of them are kept."""
     root, store = _opened(ctx, familiar_id)
     if channel_id is not None:
         _in_channel(ctx, root, channel_id, None, as_json=as_json)
@@ -196,7 +198,7 @@ def off(ctx: click.Context, channel_id: int | None, familiar_id: str | None, as_
 def toggle(
     ctx: click.Context, node: str, state: str | None, name: str | None, familiar_id: str | None, as_json: bool
 ) -> None:
-    """Switch the prompt NODE on or off; without a word, over.
+    """Switch the prompt NODE on or off; without a word, the other way.
 
     NODE is the number that `preset show` gives it, its name or its identifier.
     """
@@ -249,7 +251,7 @@ def show(
 @json_option
 @click.pass_context
 def delete(ctx: click.Context, name: str, yes: bool, familiar_id: str | None, as_json: bool) -> int:
-    """Take the preset NAME away. Where it was in force, the next one is."""
+    """Delete the preset NAME. If it was in force, the next one takes its place."""
     _, store = _opened(ctx, familiar_id)
     found = store.find(name)
     if not yes and not click.confirm(f"Delete the preset {found}?", default=False, err=True):
@@ -277,14 +279,14 @@ def _in_channel(ctx: click.Context, root: Path, channel_id: int, name: str | Non
     if as_json:
         say_json({"channel": channel_id, "preset": name, "file": str(file)})
         return
-    say(f"{name or 'No preset'} is in force in channel {channel_id}; what runs already knows it when started anew.")
-    say(f"The familiar's own holds there again without the line `preset` in {file}.")
+    say(f"{name or 'No preset'} is in force in channel {channel_id}; a running familiar uses it after a restart.")
+    say(f"To have the familiar's own there again, remove the line `preset` from {file}.")
 
 
 def _chosen(store: PresetStore, name: str | None) -> str:
     chosen = name or store.active()
     if chosen is None:
-        raise PresetError("no preset is in force; say which one is meant, `familiar preset list` shows them")
+        raise PresetError("no preset is in force; name one: `familiar preset list` shows them")
     return chosen
 
 
@@ -312,7 +314,7 @@ def _say_report(report: ImportReport, familiar_id: str) -> None:
     say(f"{report.name} {said} and is in force for {familiar_id} from the next reply on.", bold=True)
     for line in report.lines():
         say(f"  {line}")
-    say("Look into it: `familiar preset show`. Leave it: `familiar preset off`.")
+    say("See it: `familiar preset show`. Turn it off: `familiar preset off`.")
 
 
 def _report_facts(report: ImportReport) -> dict[str, object]:

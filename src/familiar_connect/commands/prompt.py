@@ -70,8 +70,10 @@ class PromptOverrides:
 @click.argument("transcript", type=click.Path(path_type=Path, dir_okay=False))
 @familiar_option
 @click.option("--order", type=click.Choice(["stable_first", "classic"]), help="The order of the blocks.")
-@click.option("--preset", metavar="NAME|FILE|none", help="A preset of the familiar's, one in a file, or none.")
-@click.option("--fidelity", type=click.Choice(["with_memory", "sillytavern"]), help="How true to SillyTavern.")
+@click.option("--preset", metavar="NAME|FILE|none", help="One of the familiar's presets, a preset file, or none.")
+@click.option(
+    "--fidelity", type=click.Choice(["with_memory", "sillytavern"]), help="How closely to follow SillyTavern."
+)
 @click.option("--model-profile", "--model", "model", metavar="NAME", help="Another model, by name: what it can do.")
 @click.option("--window", type=click.IntRange(min=64), metavar="TOKENS", help="The model's context window.")
 @click.option("--seeing/--blind", "sees", default=None, help="Whether the model sees pictures and films.")
@@ -80,10 +82,12 @@ class PromptOverrides:
 @click.option("--kind", type=click.Choice(get_args(GenerationKind)), help="What kind of answer is asked for.")
 @click.option("--quiet-prompt", default="", metavar="TEXT", help="With --kind quiet: what is asked.")
 @click.option(
-    "--now", type=click.DateTime(DATE_FORMATS), metavar="TIME", help="What time it is (else the last message's)."
+    "--now", type=click.DateTime(DATE_FORMATS), metavar="TIME", help="The time (default: the last message's)."
 )
-@click.option("--chance", type=click.FloatRange(0, 1), metavar="0..1", help="What every chance comes to (sillytavern).")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="What chances are taken from.")
+@click.option(
+    "--chance", type=click.FloatRange(0, 1), metavar="0..1", help="What every random choice comes to (sillytavern)."
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed for random choices.")
 @click.option("--blocks", is_flag=True, help="List the blocks and their cost instead of the text.")
 @json_option
 @click.pass_context
@@ -109,7 +113,7 @@ def prompt(
 ) -> None:
     """Print the exact prompt for the conversation in TRANSCRIPT, as a reply would send it.
 
-    TRANSCRIPT is a JSON file as in examples/see_the_prompt, or a chat of SillyTavern's (.jsonl).
+    TRANSCRIPT is a JSON file as in examples/see_the_prompt, or a SillyTavern chat (.jsonl).
     """
     from familiar_connect.bootstrap.chat_files.sillytavern_chat import SUFFIX, read_sillytavern_chat
     from familiar_connect.chat.transcript_file import read_transcript

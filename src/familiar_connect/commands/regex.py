@@ -32,7 +32,7 @@ Examples:
   familiar regex allow                  allow all that came with a card, preset or folder
   familiar regex add Tidy.json          one that SillyTavern exported
 What comes with a card, preset or folder is off until you allow it.
-Your own, and what you switched, stand in regex.json in the familiar's folder, which may be edited.
+Your own, and what you switched, are in regex.json in the familiar's folder, which you may edit.
 """
 LIST_EPILOG = """\b
 Examples:
@@ -65,13 +65,13 @@ def regex() -> None:
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
-    """Every script, where it comes from, what it is for and whether it is on."""
+    """List every script, where it comes from, what it is for and whether it is on."""
     scripts = scripts_of(root_of(ctx, familiar_id))
     if as_json:
         say_json({"scripts": [_facts(number, script) for number, script in enumerate(scripts, start=1)]})
         return
     if not scripts:
-        say("No regex scripts: neither the card nor the preset in force brings any, and none was added.")
+        say("No regex scripts: the card and the preset in force have none, and you added none.")
         return
     for number, script in enumerate(scripts, start=1):
         say(f"{number:>4}  {script_state(script):<11}  {script.origin:<6}  {script.name:<30} {describe_script(script)}")
@@ -119,7 +119,7 @@ def allow(ctx: click.Context, familiar_id: str | None) -> None:
     root = root_of(ctx, familiar_id)
     waiting = waiting_scripts(scripts_of(root))
     if not waiting:
-        say(f"No regex script of {root.name} waits for your yes; `familiar regex list` shows them all.")
+        say(f"No regex script of {root.name} is waiting for your approval; `familiar regex list` shows them all.")
         return
     for script in waiting:
         say(f"  {explain_script(script)}")

@@ -25,7 +25,7 @@ EPILOG = """\b
 Examples:
   familiar rehearse examples/rehearse/week_among_friends.json
   familiar rehearse week.json --scripted            no real model is asked, whatever happens
-  familiar rehearse week.json --familiar mira       a copy of your familiar plays; it is left as it is
+  familiar rehearse week.json --familiar mira       plays with a copy; your familiar stays as it is
   familiar rehearse week.json --keep tried          look at the files afterwards: familiar --home tried memory list
   familiar rehearse week.json --json                one object a line, the last one counts
 Exit codes: 0 everything held, 1 something did not, 2 the file cannot be read.
@@ -37,7 +37,7 @@ Exit codes: 0 everything held, 1 something did not, 2 the file cannot be read.
 @familiar_option
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Play in this new home and keep it.")
 @click.option("--scripted", is_flag=True, help="Ask no real model: a call without a script fails its step.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="What chances are taken from.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed for random choices.")
 @json_option
 @scripts_option
 @click.pass_context
@@ -51,7 +51,7 @@ def rehearse(
     as_json: bool,
     allow_scripts: bool | None,
 ) -> int:
-    """Play the people, places and steps in FILE, a JSON file, on simulated time and in a home that is thrown away."""
+    """Play the people, places and steps in FILE, a JSON file, on simulated time, in a home that is then deleted."""
     from familiar_connect.commands.rehearsal_home import make_rehearsal_home
     from familiar_connect.rehearsal.play import PlaySettings
     from familiar_connect.rehearsal.script_file import read_rehearsal
@@ -80,7 +80,7 @@ def rehearse(
 def _play(rehearsal: Rehearsal, settings: PlaySettings, *, as_json: bool) -> int:
     """Play it and tell of each step as it ends; how many failed."""
     from familiar_connect.config.folders import FamiliarFolder
-    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.rehearsal.play import play_rehearsal
     from familiar_connect.rehearsal.player import StepResult
@@ -111,7 +111,7 @@ def _new_home(keep: Path | None) -> Iterator[Path]:
             yield Path(folder).resolve()
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise click.UsageError(f"--keep {keep}: is there already; name a folder that is new")
+        raise click.UsageError(f"--keep {keep}: exists already; name a new folder")
     try:
         keep.mkdir(parents=True, exist_ok=True)
     except OSError as error:

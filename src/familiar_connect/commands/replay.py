@@ -36,7 +36,7 @@ Examples:
   familiar replay -2              the turn before the last one
   familiar replay TURN --as-sent  one turn as it was sent, and nothing else
   familiar replay TURN --today    only how it differs from what would be built today
-`familiar inspect --list` shows the turns. Exit code 1: it does not come out as it was sent.
+`familiar inspect --list` shows the turns. Exit code 1: the rebuilt prompt differs from what was sent.
 """
 
 
@@ -50,7 +50,7 @@ Examples:
 def replay(
     ctx: click.Context, turn: str | None, familiar_id: str | None, as_sent: bool, today: bool, as_json: bool
 ) -> int:
-    """Rebuild a past turn's prompt, byte for byte, from what was kept of it; without TURN, the last one's.
+    """Rebuild a past turn's prompt, byte for byte, from its record; without TURN, the last one's.
 
     Then compare it, block by block, with what today's settings, character, preset and memory would make of the same
     words. No model or person is asked, and nothing is kept.

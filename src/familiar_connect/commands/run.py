@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -47,17 +42,11 @@ if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.extensions.parts import TourStep
     from familiar_connect.familiar import Familiar
 
-logger = logging.getLogger(__name__)
-
-FINISH_REPLIES_S = 8.0
-"""How long replies under way may take to be said before we leave."""
-SHUTDOWN_S = 10.0
-"""How long platforms may take to say goodbye."""
 DEMOS = tuple(name for name in BUILT_IN_PLATFORMS if has_demo(name))
 """The platforms that can be tried on a network of ours."""
 _WITH = ", ".join(f"{name.title()} with {name_first_need(name)}" for name in BUILT_IN_PLATFORMS)
 _WITH_DEMO = " or ".join(f"--demo-{name}" for name in DEMOS)
-_ON_OURS = "a copy of it on a {title} of ours, on this computer; no token needed"
+_ON_OURS = "a copy of it on a small {title} on this computer; no token needed"
 _DEMO_EXAMPLES = "\n".join(
     f"  {f'familiar run --demo-{name}':<40}{_ON_OURS.format(title=name.title())}\n"
     f"  {f'familiar run --demo-{name} --tour':<40}the same, with people who speak by themselves"
@@ -80,7 +69,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def _demo_options(command: Command) -> Command:
     """A flag for each platform that has a demonstration; nothing of it is loaded to say so."""
     for name in reversed(DEMOS):
-        says = f"Talk with a copy of it on a small {name.title()} of ours; no token, no network."
+        says = f"Talk with a copy of it on a small local {name.title()}; no token, no network."
         command = click.option(f"--demo-{name}", "demo", flag_value=name, default=None, help=says)(command)
     return command
 
@@ -106,7 +95,7 @@ def run(
     if page_wanted and tour:
         raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
     if tour and demo is None:
-        raise click.UsageError(f"--tour is of the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
+        raise click.UsageError(f"--tour goes with the demonstration: familiar run --demo-{DEMOS[0]} --tour", ctx=ctx)
     port = page_port if page_wanted else None
     if demo is not None:
         keep_log_apart(ctx, home)
@@ -143,20 +132,20 @@ async def _tour(name: str, root: Path, home: Path) -> int:
     say(f"A tour: people of a small {title} on this computer talk with the familiar. Ctrl-C ends it.")
     for number, steps in enumerate(demo.tour() if demo is not None else ()):
         if number:
-            say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
+            say("\n— The familiar is closed and loaded again from its files, as after a restart.")
         ended = asyncio.Event()
         code = await _run(root, home, partial(_demo, name, home=home, steps=steps, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
-    say(f"\nAll of it went through the real {title} library; only the {title} was ours.")
+    say(f"\nAll of it went through the real {title} library; only the {title} server was our own.")
     return 0
 
 
 async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot], *, page_port: int | None = None) -> int:
-    from familiar_connect.bot import check_keys, load_familiar
+    from familiar_connect.bot import check_keys, load_familiar, stop_on_signal
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
-    with stop_on_signal() as leaving:
+    with stop_on_signal(_tell) as leaving:
         try:
             check_keys(familiar, home)
             bot = make_bot(familiar)
@@ -165,7 +154,7 @@ async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot], *, p
             async with _with_page(bot, home, page_port), show_life(FamiliarFolder(root).running_file):
                 _announce(bot)
                 await familiar.start()
-                return await run_until(leaving, bot)
+                return await bot.run_until(leaving)
         finally:
             await familiar.aclose()
 
@@ -204,52 +193,6 @@ def _announce(bot: Bot) -> None:
 
 def _tell(sentence: str) -> None:
     say(sentence, err=True)
-
-
-async def run_until(leaving: asyncio.Event, bot: Bot) -> int:
-    """Run until told to leave, or until nothing is left that runs; the exit code."""
-    working = asyncio.create_task(bot.run(), name="platforms")
-    asked = asyncio.create_task(leaving.wait(), name="leaving")
-    try:
-        await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            await _finish_replies(bot.familiar)
-        return 1 if working.done() and working.result() else 0
-    finally:
-        for task in (working, asked):
-            task.cancel()
-        _, late = await asyncio.wait({working, asked}, timeout=SHUTDOWN_S)
-        if late:
-            logger.warning("a platform did not end in time", extra={"limit_s": SHUTDOWN_S})
-
-
-async def _finish_replies(familiar: Familiar) -> None:
-    """Let replies under way be said, within bounds; one that takes longer is ended."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FINISH_REPLIES_S):
-            await familiar.reply_path.queue.wait_until_idle()
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[asyncio.Event]:
-    """Set by the first Ctrl-C or SIGTERM; the second one leaves at once. What was heard is on disk either way."""
-    loop, leaving = asyncio.get_running_loop(), asyncio.Event()
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        if leaving.is_set():
-            try:
-                sys.stdout.flush()
-            finally:  # the signal may have come in the middle of a write, which lets nobody flush
-                os._exit(128 + number)
-        leaving.set()
-        loop.call_soon_threadsafe(_tell, "Stopping: ending replies and writing up memory. Once more to leave at once.")
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield leaving
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def require_library(name: str) -> None:

@@ -31,7 +31,7 @@ def config() -> None:
 @click.option("--channel", "channel_id", type=int, metavar="ID", help="The settings of one channel instead.")
 @click.pass_context
 def show(ctx: click.Context, familiar_id: str | None, as_json: bool, changed: bool, channel_id: int | None) -> None:
-    """Every setting, its value, and the file (or default) it comes from."""
+    """Show every setting, its value, and the file (or default) it comes from."""
     from familiar_connect.config.load import default_settings, explain_character_config
 
     root = root_of(ctx, familiar_id)
@@ -69,7 +69,7 @@ def _channel_settings(
 @familiar_option
 @click.pass_context
 def check(ctx: click.Context, familiar_id: str | None) -> int:
-    """Read every settings file of a familiar; say what is wrong and how to mend it."""
+    """Read every settings file of a familiar; say what is wrong and how to fix it."""
     root = root_of(ctx, familiar_id)
     problems = settings_problems(root, profile_of(home_of(ctx)))
     for problem in problems:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 ADOPT_EPILOG = """\b
 Examples:
-  familiar adopt mira.zip                 show what it contains, ask, bring it in
+  familiar adopt mira.zip                 show what it contains, ask, add it
   familiar adopt ~/Downloads/mira --as mira2 --yes
-Taken are texts: memory, lore, modes, presets and the settings that shape a character. Links, databases, models,
-endpoints, platforms and permissions are not; what lets it do or tell more is asked about at a terminal.
+It takes texts: memory, lore, modes, presets and the settings that shape a character, but no links, databases, models,
+endpoints, platforms or permissions. In a terminal it asks before a setting lets the familiar do or tell more.
 """
 PACK_EPILOG = """\b
 Examples:
-  familiar pack                           ember.zip: who it is, for somebody else
+  familiar pack                           ember.zip: who it is, for someone else
   familiar pack -o mira.zip --familiar mira
   familiar pack --with-confidences --with-history    everything it knows: for yourself
 """
@@ -36,7 +36,7 @@ Examples:
 @click.command(epilog=ADOPT_EPILOG)
 @click.argument("source", type=click.Path(path_type=Path), metavar="FOLDER|ZIP")
 @click.option("--as", "familiar_id", metavar="ID", help="What the familiar's folder is called here.")
-@click.option("--yes", is_flag=True, help="Bring it in without asking.")
+@click.option("--yes", is_flag=True, help="Add it without asking.")
 @scripts_option
 @json_option
 @click.pass_context
@@ -56,11 +56,11 @@ def adopt(
     if not as_json:
         _show_plan(plan)
     may_ask = sys.stdin.isatty() and not as_json
-    if not (yes or (may_ask and click.confirm("Bring it in?", default=False))):
+    if not (yes or (may_ask and click.confirm("Add it?", default=False))):
         if as_json:
             say_json(_plan_as_json(plan) | {"made": None})
             return 0
-        raise HomeError(f"nothing was written; to bring {plan.name} in, run it again with --yes")
+        raise HomeError(f"nothing was written; to add {plan.name}, run it again with --yes")
     root = adopt_familiar(home, plan)
     if as_json:
         say_json(_plan_as_json(plan) | {"made": str(root)})
@@ -78,14 +78,14 @@ def _show_plan(plan: AdoptionPlan) -> None:
     say(f"  memory     {plan.count('memory')} texts, of them {plan.count('memory/lore')} lore")
     say(f"  modes      {plan.count('modes')}")
     say(f"  presets    {plan.count('presets')}" + (" (none is switched on)" if plan.count("presets") else ""))
-    say(f"  together   {plan.total_bytes:,} bytes")
+    say(f"  in all     {plan.total_bytes:,} bytes")
     for name, value in plan.settings.items():
         say(f"  setting    {name} = {value!r}")
     say("  model      the embedded one, until you run `familiar connect`")
     for each in plan.dropped[:MOST_SHOWN]:
-        say(f"  not taken  {each.path}: {each.reason}")
+        say(f"  left out   {each.path}: {each.reason}")
     if len(plan.dropped) > MOST_SHOWN:
-        say(f"  not taken  … and {len(plan.dropped) - MOST_SHOWN:,} more; --json lists them")
+        say(f"  left out   … and {len(plan.dropped) - MOST_SHOWN:,} more; --json lists them")
 
 
 def _plan_as_json(plan: AdoptionPlan) -> dict[str, object]:
@@ -105,7 +105,7 @@ def _plan_as_json(plan: AdoptionPlan) -> dict[str, object]:
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The file to write (default: ID.zip here)."
 )
 @click.option("--with-history", is_flag=True, help="Also everything that was ever said (history.db).")
-@click.option("--with-confidences", is_flag=True, help="Also what it learned from people, and what was told to some.")
+@click.option("--with-confidences", is_flag=True, help="Also what it learned from people, confidences included.")
 @json_option
 @click.pass_context
 def pack(
@@ -116,7 +116,7 @@ def pack(
     with_confidences: bool,
     as_json: bool,
 ) -> None:
-    """Write a familiar into one archive for somebody else: no secrets, and no history or confidences unless asked."""
+    """Write a familiar into one archive for someone else: no secrets, and no history or confidences unless you ask."""
     from familiar_connect.bootstrap.pack import pack_familiar
 
     root = root_of(ctx, familiar_id)
@@ -125,8 +125,8 @@ def pack(
     if as_json:
         say_json({"file": str(report.file), "packed": report.packed, "kept_back": report.kept_back})
         return
-    say(f"Packed {len(report.packed)} files into {report.file}; read through it before you give it away.")
+    say(f"Packed {len(report.packed)} files into {report.file}; look through it before you share it.")
     if report.kept_back:
-        say(f"  kept back  {len(report.kept_back)} files of what people told it; --with-confidences takes them along")
+        say(f"  kept back  {len(report.kept_back)} files of what people told it; --with-confidences includes them")
     if not with_history:
-        say("  kept back  its history; --with-history takes it along")
+        say("  kept back  its history; --with-history includes it")

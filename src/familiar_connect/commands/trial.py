@@ -30,7 +30,7 @@ def open_trial(root: Path, home: Path) -> Iterator[Path]:
     folder = HomeFolder(home)
     with hold_alone(folder.trial_lock) as is_ours:
         if not is_ours:
-            raise HomeError(f"another trial runs in this home ({folder.trial_lock} is held): end it first")
+            raise HomeError(f"another trial runs in this home ({folder.trial_lock} is held): stop it first")
         try:
             if folder.trial.is_symlink() or folder.trial.exists():
                 shutil.rmtree(folder.trial)
@@ -40,7 +40,7 @@ def open_trial(root: Path, home: Path) -> Iterator[Path]:
                 shutil.copytree(folder.profile.root, familiars / folder.profile.root.name, symlinks=True)
         except OSError as error:
             raise HomeError(
-                f"{folder.trial}: cannot be made anew for a trial ({error.strerror or error}); delete it and try again"
+                f"{folder.trial}: cannot be replaced for a trial ({error.strerror or error}); delete it and try again"
             ) from error
         yield copy_familiar(root, familiars, is_whole=True)
 

@@ -21,7 +21,7 @@ Examples:
   familiar trust add https://api.example.com                familiars may send what they see there
   familiar trust add https://api.example.com --key MY_KEY   with the key in MY_KEY, which goes nowhere else
   familiar trust remove https://api.example.com
-  familiar trust setting tools                              a familiar's `tools = …` counts from now on
+  familiar trust setting tools                              a familiar's `tools = …` takes effect from now on
 Endpoints on this computer that need no key are always allowed.
 """
 
@@ -56,7 +56,7 @@ def add_origin(ctx: click.Context, origin: str, key: str | None) -> None:
 @click.argument("origin")
 @click.pass_context
 def remove_origin(ctx: click.Context, origin: str) -> int:
-    """Take the permission for ORIGIN back, and with it that of the keys given for it."""
+    """Withdraw the permission for ORIGIN and for the keys given for it."""
     origins = TrustedOrigins(home_of(ctx))
     if not origins.remove(origin):
         say(f"{origins.file} holds no such origin; `familiar trust` lists them.", err=True)
@@ -75,7 +75,7 @@ def allow_setting(ctx: click.Context, key: str, familiar_id: str | None) -> None
     asked = {each.key: each for each in missing_settings(root, home_of(ctx))}
     if key not in asked:
         waiting = ", ".join(asked) or "none"
-        raise ConfigError(f"{root.name} has no setting {key} that waits for your yes; waiting: {waiting}")
+        raise ConfigError(f"{root.name} has no setting {key} that is waiting for your approval; waiting: {waiting}")
     OwnerConsent(home_of(ctx), root.name).allow_setting(key, asked[key].value)
     say(f"Allowed for {root.name}: {asked[key]}. From the next start on it {asked[key].effect}.")
 

@@ -44,7 +44,7 @@ def find_turn(collector: SQLiteCollector, familiar_id: str, word: str | None) ->
         return word
     found = collector.trace_ids_like(word, familiar_id=familiar_id)
     if len(found) > 1:
-        raise HomeError(f"{word!r} is the beginning or end of several turns: {', '.join(found)}; write more of one")
+        raise HomeError(f"{word!r} matches several turns: {', '.join(found)}; write more of one")
     return found[0] if found else None
 
 

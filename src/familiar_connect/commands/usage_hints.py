@@ -15,16 +15,16 @@ _FETCH = "`familiar model get NAME` fetches a model."
 _PAGE_OR_RUN = f"`familiar web` is the page in your browser, `familiar run` is for {' and '.join(PLATFORM_TITLES)}."
 _TALK = "`familiar chat` talks with a familiar."
 VERB_HINTS = {
-    "card": "`familiar init --from-card FILE` makes a familiar of a card.",
+    "card": "`familiar init --from-card FILE` makes a familiar from a card.",
     "create": "`familiar init NAME` makes a familiar.",
-    "new": "`familiar init NAME` makes a familiar; `familiar chat --new` begins a chat.",
+    "new": "`familiar init NAME` makes a familiar; `familiar chat --new` starts a chat.",
     "delete": _A_FOLDER,
     "remove": _A_FOLDER,
     "rm": _A_FOLDER,
     "download": _FETCH,
     "install": _FETCH,
     "pull": _FETCH,
-    "restore": "`familiar memory restore FILE VERSION` puts an earlier version of a memory file back.",
+    "restore": "`familiar memory restore FILE VERSION` restores an earlier version of a memory file.",
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
@@ -32,17 +32,17 @@ VERB_HINTS = {
     "server": _PAGE_OR_RUN,
     "settings": "`familiar config show` shows them.",
     "show": "`familiar inspect` shows the last prompt, `familiar memory show FILE` a file of memory.",
-    "status": "`familiar doctor` looks at everything.",
+    "status": "`familiar doctor` checks everything.",
     "start": _TALK,
     "talk": _TALK,
-    "version": "`--version` alone tells it.",
+    "version": "`familiar --version` shows it.",
 }
 """Words that are no verbs, and the sentence about each."""
 KIND_HINTS = {
-    "card": "`familiar init --from-card FILE` makes a familiar of a card.",
-    "character": "`familiar init --from-card FILE` makes a familiar of a card.",
-    "world": "`familiar import lorebook FILE` brings it.",
-    "worldinfo": "`familiar import lorebook FILE` brings it.",
+    "card": "`familiar init --from-card FILE` makes a familiar from a card.",
+    "character": "`familiar init --from-card FILE` makes a familiar from a card.",
+    "world": "`familiar import lorebook FILE` imports it.",
+    "worldinfo": "`familiar import lorebook FILE` imports it.",
 }
 """The same behind `import`."""
 KEY_HINTS = {
@@ -69,10 +69,10 @@ _WORDS_BEHIND = {
     ("chat", "ls"): _CHATS,
     ("logs", "list"): _SAID,
     ("logs", "show"): _SAID,
-    ("logs", "path"): "`familiar doctor` says where everything lies; `familiar export chat` writes a chat out.",
+    ("logs", "path"): "`familiar doctor` says where everything is; `familiar export chat` writes a chat out.",
 }
 _CHARACTER = "a familiar has a character instead: `familiar memory show self/description.md` shows it."
-_MODEL_SETTINGS = "how the model is set stands in character.toml: `familiar config show` lists it."
+_MODEL_SETTINGS = "the model is set in character.toml: `familiar config show` lists its settings."
 _OPTIONS_BEHIND = {
     ("ask", "-s"): _CHARACTER,
     ("ask", "--system"): _CHARACTER,
@@ -80,21 +80,20 @@ _OPTIONS_BEHIND = {
     ("ask", "--option"): _MODEL_SETTINGS,
     ("ask", "--no-stream"): "`familiar ask --json` prints the reply at once, when it is whole.",
 }
-_FROM_CARD = "`familiar init --from-card {file}` makes a familiar of a card."
+_FROM_CARD = "`familiar init --from-card {file}` makes a familiar from a card."
 _FILE_HABITS = {
     **dict.fromkeys((".png", ".webp", ".charx", ".byaf", ".yaml"), _FROM_CARD),
-    ".json": _FROM_CARD
-    + " `familiar import lorebook {file}` brings lore, `familiar import preset {file}` brings a preset.",
-    ".jsonl": "`familiar import chat {file}` brings a chat.",
-    **dict.fromkeys((".md", ".txt", ".pdf", ".html"), "`familiar import document {file}` brings a document."),
+    ".json": _FROM_CARD + " `familiar import lorebook {file}` imports lore, `familiar import preset {file}` a preset.",
+    ".jsonl": "`familiar import chat {file}` imports a chat.",
+    **dict.fromkeys((".md", ".txt", ".pdf", ".html"), "`familiar import document {file}` imports a document."),
 }
 """What is done with a file that stands where something else belongs, by its ending."""
 _ASK_THROUGH = '`familiar ask -m MODEL "…"` asks through another model, `familiar chat -m MODEL` talks.'
 _MISPLACED_OPTIONS = {
-    "-m": f"-m stands behind the verb: {_ASK_THROUGH}",
-    "--model": f"--model stands behind the verb: {_ASK_THROUGH}",
-    "-c": "-c stands behind the verb: `familiar chat -c` continues the latest chat.",
-    "--continue": "--continue stands behind the verb: `familiar chat --continue` continues the latest chat.",
+    "-m": f"-m goes after the verb: {_ASK_THROUGH}",
+    "--model": f"--model goes after the verb: {_ASK_THROUGH}",
+    "-c": "-c goes after the verb: `familiar chat -c` continues the latest chat.",
+    "--continue": "--continue goes after the verb: `familiar chat --continue` continues the latest chat.",
 }
 
 

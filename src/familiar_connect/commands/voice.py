@@ -32,14 +32,14 @@ VOICE_CHAT = "voice"
 """The chat that recordings are part of."""
 EPILOG = """\b
 Examples:
-  familiar voice                                        speak and listen; what you type is heard, too
-  familiar voice --say "Good evening." --out hello.wav  words of yours as a recording; nobody is asked anything
+  familiar voice                                        speak and listen; you can also type
+  familiar voice --say "Good evening." --out hello.wav  your own words as a recording; no model is asked
   familiar voice --headphones                           the same, and you may interrupt by speaking
   familiar voice --wav question.wav --out answer.wav    ask by voice, hear the reply
   familiar voice --wav evening.wav --out replies.wav    each question is answered when there is a pause
   familiar voice --wav question.wav --json              what was understood and answered, as JSON
   familiar voice --script talk.json --out talk.wav      several people talk with a copy of it, and over it
-A pause ends what is asked: a short one after a question or a whole sentence, else `voice_lull_timeout` seconds (in
+A pause ends your turn: a short one after a question or a whole sentence, else `voice_lull_timeout` seconds (in
 character.toml). Without a microphone you can type; without speakers replies are shown, and --out FILE keeps them as
 sound. Nothing leaves this computer unless the model or a speech service that the settings name, under [stt] and
 [tts], is elsewhere.

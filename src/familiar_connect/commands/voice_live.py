@@ -73,7 +73,7 @@ async def _talk(root: Path, home: Path, wish: LiveWish) -> None:
         for note in describe_lack(lacking):
             screen.note(note)
         if len(lacking) < 2:
-            screen.note("Loading the ears and the voice…")
+            screen.note("Loading the recogniser and the voice…")
             await backends.load(hears="input" not in lacking, speaks="output" not in lacking)
         session = await talk.begin(backends, card, wish, lacking, ending)
         await talk.run(session, lines)

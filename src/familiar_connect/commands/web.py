@@ -22,7 +22,6 @@ from familiar_connect.commands.page_server import (
     require_web_packages,
 )
 from familiar_connect.commands.prepare import prepare_to_start
-from familiar_connect.commands.run import run_until, stop_on_signal
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.sign_of_life import show_life
@@ -77,8 +76,10 @@ def web(
 
 async def _serve(root: Path, home: Path, options: WebOptions, password: str | None) -> int:
     """Serve the page; a changed setting loads the familiars again behind the same door."""
+    from familiar_connect.bot import stop_on_signal
+
     async with open_socket(options, home) as listening:
-        with stop_on_signal() as leaving:
+        with stop_on_signal(_tell) as leaving:
             visitors: Visitors | None = None
             while True:
                 reload = asyncio.Event()
@@ -107,7 +108,7 @@ async def _serve_until_changed(
             embedded.start_in_background()
         async with show_life(FamiliarFolder(root).running_file):
             await familiar.start()
-            code = await run_until(leaving, Bot(familiar, [page], {}, _tell))
+            code = await Bot(familiar, [page], {}, _tell).run_until(leaving)
             return code, Visitors(page.parts.door, page.parts.run)
     finally:
         await familiar.aclose()

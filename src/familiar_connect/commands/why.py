@@ -23,7 +23,7 @@ EPILOG = """\b
 Examples:
   familiar why "the spare key"                   for the last turn
   familiar why "the spare key" --turn 6aecd      for another one: `familiar inspect --list` shows them
-Write a few words that stand in what it should have known. The first line is the answer; the first NO shows why.
+Write a few words of what it should have known. The first line is the answer; the first NO shows why.
 Exit codes: 0 it was shown to the model, 1 it was not.
 """
 
@@ -31,7 +31,7 @@ Exit codes: 0 it was shown to the model, 1 it was not.
 @click.command(epilog=EPILOG)
 @click.argument("words", nargs=-1, required=True)
 @familiar_option
-@click.option("--turn", metavar="TURN", help="The turn it was missed in: its id, or the beginning or end of it.")
+@click.option("--turn", metavar="TURN", help="The turn it was missed in: its id, or the start or end of it.")
 @json_option
 @click.pass_context
 def why(ctx: click.Context, words: tuple[str, ...], familiar_id: str | None, turn: str | None, as_json: bool) -> int:

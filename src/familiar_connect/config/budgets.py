@@ -72,7 +72,7 @@ class LayerAmounts:
     scene: int | float | None = _layer("the place and who is there")
     examples: int | float | None = _layer("sample dialogues")
     pinned: int | float | None = _layer("pinned files")
-    extensions: int | float | None = _layer("what extensions tell")
+    extensions: int | float | None = _layer("what extensions add")
 
     def over(self, wider: LayerAmounts) -> LayerAmounts:
         """These, and where they say nothing, *wider*."""

@@ -74,16 +74,14 @@ class TypingSimulationConfig:
 class ChannelConfig:
     """What one channel gets. A budget or deadline of 0 is no limit."""
 
-    channel_name: str | None = setting(
-        None, TEXT_OR_NONE, "What the channel is called; kept up to date by the program."
-    )
+    channel_name: str | None = setting(None, TEXT_OR_NONE, "The channel's name; the program keeps it up to date.")
     mode: ChannelMode = setting(
         DEFAULT_CHANNEL_MODE, enum_rule(ChannelMode), "How the familiar behaves here. Required."
     )
     backdrop_override: str | None = setting(
         None,
         TEXT_OR_NONE,
-        "Where the conversation takes place; stands in for the mode's own note.",
+        "Where the conversation takes place; replaces the mode's own note.",
         key="backdrop",
     )
     place: PlaceSettings = section(PlaceSettings)

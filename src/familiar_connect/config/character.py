@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Confidence, DisclosurePolicy
 from familiar_connect.config.budgets import TurnBudgets
@@ -87,6 +86,8 @@ def _zone(value: object) -> str:
         raise InvalidValue
     if value == "UTC":  # known even where no zone database is installed
         return value
+    from zoneinfo import ZoneInfo  # as in `support.clock`
+
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
@@ -148,7 +149,7 @@ class CharacterConfig:
     """The settings of one familiar."""
 
     default_mode: ChannelMode = setting(
-        DEFAULT_CHANNEL_MODE, enum_rule(ChannelMode), "How the familiar behaves in a channel nobody set up."
+        DEFAULT_CHANNEL_MODE, enum_rule(ChannelMode), "How the familiar behaves in a channel without a file of its own."
     )
     display_tz: str = setting(
         "UTC",
@@ -161,7 +162,7 @@ class CharacterConfig:
     user_persona_position: str = setting(
         PERSONA_POSITIONS[0],
         choice_rule(*PERSONA_POSITIONS),
-        "With a preset: where these words stand, at its persona marker, above or below the author's note, among the "
+        "With a preset: where these words go, at its persona marker, above or below the author's note, among the "
         "chat, or nowhere but in `{{persona}}`.",
     )
     user_persona_depth: int = setting(2, integer_rule(least=0), "Among the chat: how many messages follow them.")
@@ -169,8 +170,8 @@ class CharacterConfig:
     model_choices: list[str] = setting(
         [],
         TEXTS,
-        "Models of your server that those who may use the controls can choose for a channel by `/model`; you may name"
-        " any.",
+        "Models of your server that people who may use the controls can choose for a channel with `/model`; you may"
+        " name any.",
         example='["qwen3:8b"]',
     )
     offer_upgrade: bool = setting(
@@ -186,7 +187,7 @@ class CharacterConfig:
             "and lorebook",
             _personas,
         ),
-        "Further people you may be, each in a `[[personas]]` row with `name`, `text` and, if you like, `position`, "
+        "Other people you may be, each in a `[[personas]]` row with `name`, `text` and, if you like, `position`, "
         "`depth`, `role` and `lorebook`; `persona` chooses one.",
     )
     chattiness: str = setting(
@@ -229,7 +230,7 @@ class CharacterConfig:
     unfinished_pause_s: float = setting(
         7.0,
         number_rule(least=0),
-        "The same for somebody who broke off within a sentence; `voice_lull_timeout` where that is longer.",
+        "The same for someone who broke off within a sentence; `voice_lull_timeout` where that is longer.",
         key="voice.end_of_turn.unfinished_pause_s",
     )
     deadlines: TurnDeadlines = section(TurnDeadlines)
@@ -290,7 +291,7 @@ class CharacterConfig:
             _alters,
         ),
         "Further personas of this familiar, each in a `[[alters]]` row with a `name` and, if you like, `aliases` and "
-        "`picture`, the web address of one; who it is stands in `memory/self/alters/NAME.md`.",
+        "`picture`, the web address of one; who it is goes into `memory/self/alters/NAME.md`.",
     )
     history_window_size: int = setting(
         20,
@@ -334,13 +335,13 @@ class CharacterConfig:
     embedder: str = setting(
         "auto",
         FILLED_TEXT,
-        "What finds meaning: `auto` (comes along, offline), `hashing`, or a model that fastembed knows.",
+        "What finds meaning: `auto` (included, offline), `hashing`, or a model that fastembed knows.",
         key="providers.content_search.embedder",
     )
     depth_inject_position: int = setting(
         0,
         integer_rule(least=0),
-        "Where injected notes stand, counted in messages from the end.",
+        "Where injected notes go, counted in messages from the end.",
         key="layers.depth_inject.position",
     )
     depth_inject_role: str = setting(
@@ -400,8 +401,8 @@ class CharacterConfig:
     back_channels: list[str] = setting(
         [],
         TEXTS,
-        "Words of yours that only show that somebody listens and interrupt nothing, besides those of nine languages "
-        "that are known.",
+        "Your own words that only show someone is listening and interrupt nothing, besides those in nine languages "
+        "that are known already.",
         key="voice.interruption.back_channels",
         example='["innit", "a geh"]',
     )

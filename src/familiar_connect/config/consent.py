@@ -151,7 +151,7 @@ def _encode(key: str, value: object) -> str:
     try:
         return json.dumps(plain, ensure_ascii=False, sort_keys=True)
     except (TypeError, ValueError):
-        raise ConfigError(f"{value!r} cannot be written down; choose another value") from None
+        raise ConfigError(f"{value!r} cannot be written into a settings file; choose another value") from None
 
 
 def _plain(value: object) -> object:

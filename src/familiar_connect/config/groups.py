@@ -11,7 +11,15 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.config.rules import FLAG, TEXTS, InvalidValue, Rule, enum_rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
-from familiar_connect.config.toml import check_document, format_value, read_toml, toml_literal, write_text
+from familiar_connect.config.toml import (
+    check_document,
+    format_value,
+    parse_toml,
+    read_text,
+    read_toml,
+    toml_literal,
+    write_text,
+)
 from familiar_connect.errors import ConfigError, HomeError
 
 DEFAULT_TALKATIVENESS = 0.5
@@ -47,7 +55,7 @@ class GroupConfig:
         TurnOrder.natural,
         enum_rule(TurnOrder),
         "Who answers: `natural`: who is named, then whom chance and talkativeness let speak, at least one; "
-        "`list`: everybody, in the order of `members`; `pooled`: one at a time, whoever has not spoken yet.",
+        "`list`: everyone, in the order of `members`; `pooled`: one at a time, among those who have not spoken yet.",
     )
     max_replies: int = setting(
         DEFAULT_MAX_REPLIES, integer_rule(least=1), "The most replies that follow one message; each member has one."
@@ -107,6 +115,10 @@ def load_group(home: Path, name: str) -> GroupConfig:
             raise HomeError(f"{sentence}; did you mean {near[0]!r}?")
         listed = f"; there are: {', '.join(there[:20])}" if there else ""
         raise HomeError(f"{sentence}{listed}; make it with `familiar chat --group {name} --with ONE --with ANOTHER`")
+    return _read_group(document, path)
+
+
+def _read_group(document: Mapping[str, object], path: Path) -> GroupConfig:
     values = check_document(document, GROUP_KEYS, path)
     group = fill_fields(GroupConfig(), {key.field: values[key.path] for key in GROUP_KEYS if key.path in values})
     group.check(str(path))
@@ -134,3 +146,33 @@ def write_group(home: Path, name: str, members: Sequence[str]) -> Path:
             lines += [f"# {key.meaning}", f"{mark}{key.name} = {toml_literal(value)}", ""]
     write_text(path, "\n".join([*lines, ""]))
     return path
+
+
+def change_group(home: Path, name: str, values: Mapping[str, object]) -> None:
+    """Set those keys in the file of the group *name*, where they differ; comments and everything else stay.
+
+    What a start would refuse is refused here with the same sentence, and nothing is written.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    path, now = group_file(home, name), load_group(home, name)
+    text = read_text(path) or ""
+    expected = parse_toml(text, path)
+    try:
+        document = tomlkit.parse(text)
+        for tables in (expected, document):
+            tables.update({key: value for key, value in values.items() if value != _as_written(getattr(now, key))})
+        result = tomlkit.dumps(document)
+    except (TOMLKitError, ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path}: could not be changed; write it there yourself") from error
+    reread = parse_toml(result, path)
+    if reread != expected:
+        raise ConfigError(f"{path}: could not be changed; write it there yourself")
+    _read_group(reread, path)
+    write_text(path, result)
+
+
+def _as_written(value: object) -> object:
+    """*value* as the file has it."""
+    return value.value if isinstance(value, Enum) else value

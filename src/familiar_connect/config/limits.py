@@ -89,10 +89,12 @@ class ManagersLimits(NamedLimits):
     """What whoever manages a channel set there by `/limits`; of two limits the smaller one counts."""
 
     replies_per_hour: int = setting(
-        0, _COUNT, "As `replies_per_hour`, set by whoever manages the channel; the smaller one counts. 0: no limit."
+        0,
+        _COUNT,
+        "As `replies_per_hour`, set by the people who manage the channel; the smaller one counts. 0: no limit.",
     )
     tokens_per_day: int = setting(
-        0, _COUNT, "As `tokens_per_day`, set by whoever manages the channel; the smaller one counts. 0: no limit."
+        0, _COUNT, "As `tokens_per_day`, set by the people who manage the channel; the smaller one counts. 0: no limit."
     )
 
 

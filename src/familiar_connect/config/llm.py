@@ -30,7 +30,7 @@ MAIN_SLOT = "main_prose"
 """Writes the reply; all others do side tasks."""
 
 SLOT_TEMPERATURES: dict[str, float] = {
-    "main_prose": 0.7,
+    MAIN_SLOT: 0.7,
     "post_process_style": 0.5,
     "reasoning_context": 0.3,
     "history_summary": 0.4,
@@ -303,7 +303,7 @@ class LLMSlotConfig:
         example="0.15",
     )
     price_per_million_output: float | None = setting(
-        None, number_rule(least=0), "As much, for a million tokens written.", example="0.6"
+        None, number_rule(least=0), "The same for a million tokens written.", example="0.6"
     )
 
     @property

@@ -21,7 +21,7 @@ def merge_settings(text: str, over: str, *, where: Path) -> str:
         _lay_over(document, wanted)
         return tomlkit.dumps(document)
     except (TOMLKitError, ValueError, TypeError) as error:
-        raise ConfigError(f"{where}: does not go over the settings that are there ({error})") from error
+        raise ConfigError(f"{where}: does not fit the settings that are there ({error})") from error
 
 
 def _lay_over(document: Any, wanted: Mapping[str, Any]) -> None:

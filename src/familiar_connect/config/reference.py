@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSimulationConfig, channel_config_for_mode
 from familiar_connect.config.character import PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.groups import GROUP_KEYS, GroupConfig
-from familiar_connect.config.llm import DEFAULT_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
-from familiar_connect.config.secrets import ENVIRONMENT
+from familiar_connect.config.llm import DEFAULT_SLOT, MAIN_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
+from familiar_connect.config.secrets import list_variables
 from familiar_connect.config.settings import Key, KeyPath, field_value
 from familiar_connect.config.toml import toml_literal
 from familiar_connect.config.types import ChannelMode
@@ -48,7 +48,7 @@ def config_reference_markdown() -> str:
         "## Environment",
         "Looked up in the environment first, then in `<home>/secrets.env` (`NAME=value` lines, readable by you alone). "
         "A name is needed only by the part that uses it.",
-        _table(("name", "what it is for"), [(f"`{name}`", meaning) for name, meaning in ENVIRONMENT.items()]),
+        _table(("name", "what it is for"), [(f"`{name}`", meaning) for name, meaning in list_variables().items()]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -58,7 +58,7 @@ def starter_toml(*, user_name: str | None = None, aliases: Sequence[str] = ()) -
     live: dict[KeyPath, object] = {("user_name",): user_name, ("aliases",): list(aliases)}
     lines = [
         "# Settings of this familiar. Each shows its default: take away the # in front of a key to change it.",
-        "# Who the familiar is stands in memory/self/, not here. Keys of models belong into secrets.env, never here.",
+        "# Who the familiar is goes into memory/self/, not here. Keys of models go into secrets.env, never here.",
         "",
     ]
     for key in _TOP_KEYS:
@@ -69,7 +69,7 @@ def starter_toml(*, user_name: str | None = None, aliases: Sequence[str] = ()) -
         *(f"# [llm.{slot}]" for slot in SLOT_TEMPERATURES),
         "",
     ]
-    slot = default_slots()["main_prose"]
+    slot = default_slots()[MAIN_SLOT]
     for key in SLOT_KEYS:
         default = field_value(slot, key)
         lines += _starter_lines(key, None if key.name == "temperature" else default)
@@ -113,7 +113,7 @@ def _key_table(keys: Sequence[Key], defaults: Mapping[KeyPath, object]) -> str:
 
 
 def _model_parts() -> list[str]:
-    slot = default_slots()["main_prose"]
+    slot = default_slots()[MAIN_SLOT]
     defaults: dict[KeyPath, object] = {key.path: field_value(slot, key) for key in SLOT_KEYS}
     defaults[("temperature",)] = None  # each slot has its own, listed below
     return [

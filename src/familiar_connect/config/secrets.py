@@ -6,11 +6,11 @@ are read by name and never shown: not in a repr, a log line or an error.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from familiar_connect.config.built_in import read_built_in_secrets
@@ -21,23 +21,28 @@ HOME_VARIABLE = "FAMILIAR_HOME"
 FAMILIAR_VARIABLE = "FAMILIAR_ID"
 APP_NAME = "familiar-connect"
 
-ENVIRONMENT: dict[str, str] = {
-    HOME_VARIABLE: "Folder of all data; `--home` comes before it. Read from the environment only.",
-    FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
-    "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
-    **read_built_in_secrets(),
-    "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
-    "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
-}
-"""Every name the program knows, with what it is for; `api_key_env` may name more."""
-
 _NOT_OF_A_NAME = re.compile(r"[^A-Z0-9]")
 _OWNER_ONLY = 0o600
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
 
-_log = logging.getLogger(__name__)
 _warned_about: set[Path] = set()
+
+
+@cache
+def list_variables() -> Mapping[str, str]:
+    """Every name the program knows, with what it is for; `api_key_env` may name more.
+
+    Those of the built-in extensions are in a module of each, which a command that only asks for the home does without.
+    """
+    return {
+        HOME_VARIABLE: "Folder of all data; `--home` comes before it. Read from the environment only.",
+        FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
+        "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
+        **read_built_in_secrets(),
+        "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
+        "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
+    }
 
 
 def read_secret(name: str, *, home: Path | None = None) -> str | None:
@@ -60,7 +65,7 @@ def expand_folder(name: Path | str) -> Path:
     try:
         return Path(name).expanduser().absolute()
     except RuntimeError as exc:
-        raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
+        raise HomeError(f"{name}: there is no such user on this computer; write the folder's full path") from exc
 
 
 class Secrets:
@@ -88,7 +93,7 @@ class Secrets:
 
     def names(self) -> list[str]:
         """The names that have a value: those of the file and the known ones of the environment."""
-        known = {name for name in ENVIRONMENT if _variable(name, self._environ)}
+        known = {name for name in list_variables() if _variable(name, self._environ)}
         return sorted(known | {name for name, value in self._kept().items() if value})
 
     def put(self, name: str, value: str) -> None:
@@ -124,9 +129,7 @@ class Secrets:
                 continue
             pair = _parsed(line)
             if pair is None:
-                _log.warning(
-                    "a line of the secrets file is not NAME=value", extra={"file": str(self._file), "line": count}
-                )
+                _warn("a line of the secrets file is not NAME=value", file=str(self._file), line=count)
             else:
                 found[pair[0]] = pair[1]
         return found
@@ -153,7 +156,13 @@ class Secrets:
         with suppress(OSError):
             if self._file.lstat().st_mode & 0o077:
                 _warned_about.add(self._file)
-                _log.warning("the secrets file is open to others; run chmod 600 on it", extra={"file": str(self._file)})
+                _warn("the secrets file is open to others; run chmod 600 on it", file=str(self._file))
+
+
+def _warn(says: str, **about: object) -> None:
+    import logging  # `familiar --help` asks where the home is, and warns of nothing
+
+    logging.getLogger(__name__).warning(says, extra=about)
 
 
 def _variable(name: str, environ: Mapping[str, str] | None) -> str | None:

@@ -49,7 +49,7 @@ def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str | None:
             raise ConfigError(f"{path}: is not a plain file; a text file is expected there") from exc
         raise ConfigError(f"{path}: cannot be read ({exc.strerror}); check that you may read it") from exc
     if len(raw) > limit:
-        raise ConfigError(f"{path}: is larger than {limit} bytes; that cannot be meant, move the excess elsewhere")
+        raise ConfigError(f"{path}: is larger than {limit} bytes; that cannot be right; move the excess elsewhere")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

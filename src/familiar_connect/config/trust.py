@@ -166,7 +166,7 @@ class TrustedOrigins:
             if not isinstance(origin, str) or not isinstance(keys, list) or not all(isinstance(k, str) for k in keys):
                 raise ConfigError(
                     f'{self.file}: each [[{ORIGIN}]] row needs origin = "https://host" and may have '
-                    'keys = ["MY_KEY"]; mend that row'
+                    'keys = ["MY_KEY"]; fix that row'
                 )
             found[_readable_origin(origin)] = tuple(keys)
         return [TrustedOrigin(origin, keys) for origin, keys in found.items()]
@@ -187,5 +187,5 @@ def _readable_origin(url: str) -> str:
         return origin_of(url)
     except ValueError:
         raise ConfigError(
-            f"{format_value(url)} is no origin: write http:// or https:// and a host, such as https://api.example.com"
+            f"{format_value(url)} is not an origin: write http:// or https:// and a host, such as https://api.example.com"
         ) from None

@@ -58,7 +58,7 @@ class PlaceSettings:
     channel_prompt_mode: str = setting(
         CHANNEL_PROMPT_MODES[0],
         choice_rule(*CHANNEL_PROMPT_MODES),
-        "Whether `channel_prompt` follows the character's own rules or stands instead of them.",
+        "Whether `channel_prompt` follows the character's own rules or replaces them.",
         only="channel",
     )
     channel_note: str | None = setting(
@@ -117,7 +117,7 @@ class PlaceSettings:
     persona: str | None = setting(
         None,
         TEXT_OR_NONE,
-        "Which of the `[[personas]]` you are here; without it the one called like whoever speaks, else `user_persona`.",
+        "Which of the `[[personas]]` you are here; without it the one with the speaker's name, else `user_persona`.",
         example='"Alex the cartographer"',
     )
     emoji_usage_enabled: bool = setting(True, FLAG, "Whether the familiar is told which custom emojis a server has.")
@@ -131,7 +131,9 @@ class PlaceSettings:
         False, FLAG, "Whether messages show the time they were written, where the mode does not decide."
     )
     personal_memories_enabled: bool = setting(
-        True, FLAG, "Whether people are told of by the names and memories kept of them. Their own choice comes first."
+        True,
+        FLAG,
+        "Whether the prompt has people's names and the memories kept about them. Their own choice comes first.",
     )
     channel_memory_enabled: bool = setting(
         False, FLAG, "Whether a server's memories with a `#channel` tag are told in that channel only."
@@ -140,7 +142,7 @@ class PlaceSettings:
         False, FLAG, "Whether a server's memories with tags are told only while one of the tags is talked about."
     )
     short_term_memory_enabled: bool = setting(
-        True, FLAG, "Whether the last lines of a conversation are kept for a day, and told in other channels."
+        True, FLAG, "Whether the last lines of a conversation are kept for a day, and shown in other channels."
     )
     short_term_reminder: str = setting(
         SHORT_TERM_REMINDERS[0],
@@ -175,15 +177,24 @@ class PlaceSettings:
     private_channels_bypass: bool = setting(
         False, FLAG, "Whether this place hears what is said in hidden channels of its server."
     )
+    sealed: bool = setting(
+        False,
+        FLAG,
+        "Whether this chat of yours is a world of its own: nothing that is said in it is told in another place, and"
+        " nothing that was said elsewhere is told in it. Chats of the terminal and the page.",
+        only="channel",
+    )
     shares_with: tuple[str, ...] = setting(
         (),
         Rule(f'a list of places, such as ["channel:42", "server:7", "{BUILT_IN_PLATFORMS[-1]}"]', _share_targets),
-        "Where what is said here may be told as well: channels, servers or whole platforms.",
+        "Where else the familiar may tell what is said here: channels, servers or whole platforms.",
         example='["server:7"]',
     )
-    rewards_enabled: bool = setting(True, FLAG, "Whether the familiar is told what it was rewarded for on this server.")
+    rewards_enabled: bool = setting(
+        True, FLAG, "Whether the prompt says what the familiar was rewarded for on this server."
+    )
     punishments_enabled: bool = setting(
-        True, FLAG, "Whether the familiar is told what it was punished for on this server."
+        True, FLAG, "Whether the prompt says what the familiar was punished for on this server."
     )
     operator_directive: str | None = setting(
         None,

@@ -168,7 +168,7 @@ def _list_older_spellings() -> Iterator[tuple[KeyPath, str]]:
             for old, new in getattr(kind, "older_spellings", {}).items():
                 yield (
                     (section, old),
-                    f"[{section}] {old} is an older spelling without effect; write {new} instead",
+                    f"[{section}] {old} is an older name and has no effect; write {new} instead",
                 )
 
 

@@ -41,7 +41,7 @@ SHOWN_MESSAGE_CHARS = 32_000
 """A single message longer than this is shown with its middle left out; the history keeps all of it."""
 OWN_REPLIES = "own replies"
 """What stands in the place of something full where a model is not shown what it said before."""
-OWN_REPLIES_UNSEEN = "so small a model is not shown what it said itself"
+OWN_REPLIES_UNSEEN = "so small a model is not shown its own replies"
 NO_BUDGET = "no budget"
 """What is full where a layer has a budget of 0, as most have for a small model."""
 LEAST_WORTH_KEEPING = 8
@@ -290,10 +290,10 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
 def _count_fixed_tokens(output: PipelineOutput, model: str | None) -> int:
     """Tokens of what is never cut: preamble, tools, new messages, the note of an interruption, the tail."""
     request, last = output.request, output.directives
-    texts = [PREAMBLE, request.interruption_context or ""]
+    texts: list[str | None] = [PREAMBLE, request.interruption_context]
     if not has_exchange_items(request):
         texts += [pending_text(turn) for turn in request.turns_to_answer]
-    texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
+    texts += [*last.lower, *last.tail, last.queued_reply, last.uncensor, last.prefill]
     return request.offered.tool_tokens + sum(estimate_tokens(text, model) + MESSAGE_OVERHEAD for text in texts if text)
 
 

@@ -201,6 +201,7 @@ def _outcome(asked: _Asked) -> ProviderOutcome:
         )
     elif (report := steps.report) is not None:
         outcome.status, outcome.error_message, outcome.notes = report.status, report.trouble, report.notes
+        outcome.found_by = report.found_by
     if steps.longest_step_s > BLOCKED_S:
         outcome.blocked_s = steps.longest_step_s
         logger.warning(

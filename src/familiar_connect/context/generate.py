@@ -21,12 +21,18 @@ from dataclasses import replace
 from familiar_connect.chat.silence import CHOSE_SILENCE
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.media import MediaCache, resolve_media
-from familiar_connect.context.messages import to_messages, with_prefill
+from familiar_connect.context.messages import items_for_model, message_places, to_messages, with_prefill
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.processors.reply_guard import KNOWN_REPLIES, ReplyGuard, last_replies
 from familiar_connect.context.protocols import ToolSet
 from familiar_connect.context.small_model import quote_memory
-from familiar_connect.context.types import ContextItem, ItemTag, Offered, Prompt
+from familiar_connect.context.types import (
+    ContextItem,
+    ItemTag,
+    Offered,
+    PipelineOutput,
+    Prompt,
+)
 from familiar_connect.context.window_fit import drop_oldest, fit_to_window, prompt_tokens
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
@@ -306,7 +312,7 @@ def advice_on_large_preset(prompt: Prompt, model: ChatModel) -> str | None:
     window = capabilities_of(model).window
     held = f"whose window holds {window:,}" if window else "whose window is smaller"
     return (
-        f"The preset in force brings about {brought:,} tokens, too many for {model_name_of(model)!r}, {held}: "
+        f"The preset in force has about {brought:,} tokens, too many for {model_name_of(model)!r}, {held}: "
         "switch parts of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more "
         "room (`familiar connect`)."
     )
@@ -443,3 +449,46 @@ def turn_capabilities(tools: ToolSet | None, capabilities: Capabilities) -> Offe
         tool_families=frozenset(family for family, members in FAMILIES.items() if members & names),
         capabilities=frozenset(ability for ability in ABILITIES if getattr(capabilities, ability)),
     )
+
+
+def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, object]]:
+    """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
+    payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
+    shown = items_for_model(generation.prompt.items, generation.capabilities)
+    places = message_places(shown, generation.capabilities, squash=generation.prompt.squash)
+    return [
+        {
+            "source": item.source,
+            "tag": item.tag.value if item.tag else None,
+            "layer": payers.get(item.source, "reserved"),
+            "role": item.role,
+            "message": message,
+            "tokens": estimate_tokens(item.text, generation.model_name),
+        }
+        for item, message in zip(shown, places, strict=True)
+    ]
+
+
+def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, object]:
+    """How a model answered, for the trace: what it was shown, what failed before, and what the call cost."""
+    facts: dict[str, object] = {"failures": [list(pair) for pair in generation.failures]}
+    facts["tokens_by_block"] = blocks_of(generation, output)
+    facts["dropped"] = [n.facts() for n in generation.prompt.dropped if n not in generation.base.dropped]
+    if generation.tool_turns:
+        facts["tools"] = generation.tools_used
+    if generation.ended_by is not None:
+        facts["ended_by"] = generation.ended_by
+    if (done := generation.completion) is not None:
+        facts |= {
+            "model": done.model,
+            "provider": done.provider,
+            "first_token_s": done.first_token_s,
+            "prompt_tokens": done.usage.prompt_tokens,
+            "cached_tokens": done.usage.cached_tokens,
+            "completion_tokens": done.usage.completion_tokens,
+            "finish_reason": done.finish_reason,
+            "attempts": done.attempts,
+            "timings": done.timings,
+            **({"cost": done.usage.cost} if done.usage.cost is not None else {}),
+        }
+    return facts

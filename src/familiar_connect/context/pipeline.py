@@ -20,7 +20,13 @@ from familiar_connect.chat.directives import collect_directives, place_tail
 from familiar_connect.context.budget import Budgeter, fit_to_request
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.gather import gather
-from familiar_connect.context.generate import Generation, models_to_try, turn_capabilities
+from familiar_connect.context.generate import (
+    Generation,
+    blocks_of,
+    call_facts,
+    models_to_try,
+    turn_capabilities,
+)
 from familiar_connect.context.media import MediaCache
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.output_filter import (
@@ -29,7 +35,6 @@ from familiar_connect.context.processors.output_filter import (
     speakers_of,
     tags_in_scripts,
 )
-from familiar_connect.context.prompt_facts import blocks_of, call_facts, note_facts, withheld_facts
 from familiar_connect.context.protocols import (
     Arranger,
     ContextProvider,
@@ -44,6 +49,7 @@ from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.slots import in_prompt_order
 from familiar_connect.context.small_model import retell_earlier
 from familiar_connect.context.types import (
+    ASSEMBLY_SHARE,
     NO_DEADLINE,
     BudgetResult,
     ContextRequest,
@@ -73,8 +79,6 @@ ToolsFor = Callable[[ContextRequest], ToolSet | None]
 
 PLAIN_PROVIDERS = ("character", "history")
 """Whom a prompt as in SillyTavern is made from."""
-ASSEMBLY_SHARE = 0.6
-"""Part of the deadline that assembly may use, so that the model keeps its time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,10 +340,10 @@ class ContextPipeline:
             gathered = await self._gather(request, share)
             output = self._pack(gathered, self._budget_by_layer)
             trace.add_provider_outcomes(span_facts, output.outcomes)
-            span_facts["withheld"] = [withheld_facts(note) for note in output.withheld]
+            span_facts["withheld"] = [note.facts() for note in output.withheld]
         async with trace.span("render") as span_facts:
             prompt = place_tail(await self._arrange_off_loop(output))
-            span_facts["dropped"] = [note_facts(note) for note in prompt.dropped]
+            span_facts["dropped"] = [note.facts() for note in prompt.dropped]
             if prompt.reasons:
                 span_facts["world_info"] = [{"entry": entry, "reason": reason} for entry, reason in prompt.reasons]
         if self._thinkers and not request.is_exact:

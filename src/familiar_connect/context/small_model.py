@@ -29,7 +29,9 @@ from familiar_connect.memory.index.query import (
     parse_query,
 )
 from familiar_connect.memory.index.time_expressions import tells_number, tells_time
+from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.first_person import IMPERATIVE
+from familiar_connect.memory.weighing.lasting_words import MONTH, RELATION
 from familiar_connect.support.system_notes import extract_notes
 from familiar_connect.support.text import one_line
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
@@ -159,7 +161,6 @@ _WHO = r"(?P<who>[^\W_][^:\n(\[]{0,40}?)(?: \([^)\n]{1,40}\))?: "
 _NOTE_LINE = re.compile(rf"- (?:{_WHO})?(?P<words>\S.*)")
 _SAID_LINE = re.compile(rf"(?:- )?(?:\[[^\]\n]{{1,40}}\] )?{_WHO}(?P<words>\S.*)")
 _TITLE = re.compile(r"# (?P<who>\S.*)")
-_ASKING_WORDS = frozenset(("again", "remember", "know", "tell", "recall", "much", "many", "days"))
 _WEAK = frozenset(
     (
         *("name", "named", "called", "call", "number", "kind", "sort", "thing", "date", "day", "place"),
@@ -185,7 +186,14 @@ _PRESENT = {
     }.items()
     for past in pasts.split()
 }
-_SENTENCE = re.compile(r"[^.!?…]+[.!?…]*\s*")
+_SENTENCE = re.compile(r"[^.!?？…]+[.!?？…]*[\"'”’»)*_]*\s*")
+_CLOSERS = " \t\n\"'”’»)*_"
+_FOUND_AT = re.compile(r"\[(?P<at>\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)[^\]\n]{0,40}\]\s*$")
+_DATED = re.compile(r"(?:- )?(?:\[|[^:\n(\[]{1,60}\()(?P<at>\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)")
+_RELATION = re.compile(rf"\b(?:my|our) (?:[\w-]+ ){{0,2}}?{RELATION}\b", re.IGNORECASE)
+_IN_A_PLACE = re.compile(r"\b(?:in|at|to|from|near|into|around|behind|under|beside) (?:(?:the|a|an|my|our) )?\w")
+_A_DATE = re.compile(rf"\d|\b{MONTH}\b", re.IGNORECASE)
+_ANY_RELATION = re.compile(rf"\b{RELATION}\b", re.IGNORECASE)
 _TO_REMEMBER = re.compile(
     r"\W*(?:please |and |also )*(?:remember|remind|note|don['’]?t forget|never forget)\b", re.IGNORECASE
 )
@@ -219,6 +227,9 @@ _KINDS = {
 """What a question asks for by its kind: a line that names one of the kind holds it. The other way round it does not."""
 
 
+NOTED, JUST_SAID = 1, 2
+
+
 @dataclass(frozen=True)
 class _ToldLine:
     """Something told, and by whom; None: the familiar's own note."""
@@ -227,6 +238,14 @@ class _ToldLine:
     about: str
     """Whose notes it stands in."""
     words: str
+    at: str = ""
+    """When it was said, where that is known: an ISO date, and the time of day where that is known too."""
+    standing: int = 0
+    """Of two of which one has no date the one with more is the later: what was found, a note, what was just said."""
+
+    def is_later(self, other: _ToldLine) -> bool:
+        """Whether it was said after *other*, as far as that can be told."""
+        return self.at > other.at if self.at and other.at else self.standing > other.standing
 
 
 def quote_memory(items: Sequence[ContextItem], quotable: Sequence[str], turn: Turn | None) -> str | None:
@@ -245,7 +264,7 @@ def quote_memory(items: Sequence[ContextItem], quotable: Sequence[str], turn: Tu
     if concerns_speaker(question):
         told = [line for line in told if asker in (line.who, line.about)]
     query = parse_query(question, names=[], now=entry.created_at or datetime.now(UTC))
-    best, share = _find_best(query, told)
+    best, share = _find_holding(query, told)
     wants_advice = _ADVICE.search(question) is not None
     if best is not None and share >= (ADVICE_SHARE if wants_advice else LEAST_SHARE):
         return _say(best, asker, query, "I am not sure, but " if share < SURE_SHARE else "")
@@ -270,16 +289,24 @@ def _list_told(lines: Sequence[_ToldLine], turn: Turn, asked: str) -> list[_Told
     """What people told, the talk last, each once."""
     found: dict[str, _ToldLine] = {}
     for line in lines:
-        if line.who != turn.persona and line.words != asked and _tells_something(line.words):
-            found.pop(line.words, None)
-            found[line.words] = line
+        words = _without_questions(line.words)
+        if line.who != turn.persona and line.words != asked and _tells_something(words):
+            known = found.pop(words, None)
+            found[words] = known if known is not None and known.is_later(line) else replace(line, words=words)
     return list(found.values())[-MAX_LINES:]
 
 
+def _without_questions(words: str) -> str:
+    """*words* without what only asks: a question that holds the words of another is no answer to it."""
+    sentences = _SENTENCE.findall(words)
+    told = [each for each in sentences if not each.rstrip(_CLOSERS).endswith(("?", "？"))]
+    return words if len(told) == len(sentences) else "".join(told).strip()
+
+
 def _tells_something(words: str) -> bool:
-    """Whether one sentence of *words* is neither a question nor a request."""
+    """Whether one sentence of *words* is no request."""
     for sentence in map(str.strip, _SENTENCE.findall(words)):
-        if not sentence.endswith("?") and (not IMPERATIVE.search(sentence) or _TO_REMEMBER.match(sentence)):
+        if not IMPERATIVE.search(sentence) or _TO_REMEMBER.match(sentence):
             return True
     return False
 
@@ -293,20 +320,44 @@ def _lines_of_items(items: Sequence[ContextItem]) -> Iterator[_ToldLine]:
             if title := _TITLE.fullmatch(text):
                 about = title["who"].strip()
             elif match := _NOTE_LINE.fullmatch(text):
-                yield _ToldLine(match["who"], about, match["words"])
+                yield _ToldLine(match["who"], about, match["words"], _date_of(text), NOTED)
 
 
 def _lines_said(texts: Sequence[str]) -> Iterator[_ToldLine]:
-    for match in (_SAID_LINE.fullmatch(line) for text in texts for line in text.splitlines()):
-        if match is not None:
-            yield _ToldLine(match["who"], "", match["words"])
+    for text in texts:
+        at = ""
+        for line in text.splitlines():
+            if (head := _FOUND_AT.match(line)) is not None:
+                at = head["at"]
+            elif (match := _SAID_LINE.fullmatch(line)) is not None:
+                yield _ToldLine(match["who"], "", match["words"], _date_of(line) or at)
+
+
+def _date_of(line: str) -> str:
+    found = _DATED.match(line)
+    return found["at"] if found is not None else ""
 
 
 def _lines_of_talk(turn: Turn) -> Iterator[_ToldLine]:
     for entry in turn.messages:
         if entry.author_kind == "user" and entry.author_type == "user" and not entry.in_exchange and entry.content:
+            at = entry.created_at.strftime("%Y-%m-%d %H:%M") if entry.created_at is not None else ""
             for text in extract_notes(entry.content)[1].splitlines():
-                yield _ToldLine(entry.author_name, entry.author_name, text.strip())
+                yield _ToldLine(entry.author_name, entry.author_name, text.strip(), at, JUST_SAID)
+
+
+def _find_holding(query: SearchQuery, told: Sequence[_ToldLine]) -> tuple[_ToldLine | None, float]:
+    """As `_find_best`, among what still holds: what its speaker later said otherwise is not quoted."""
+    left = list(told)
+    while True:
+        best, share = _find_best(query, left)
+        if best is None or not any(
+            each.who == best.who and each.is_later(best) and replaces(each.words, best.words)
+            for each in told
+            if each is not best
+        ):
+            return best, share
+        left.remove(best)
 
 
 def _find_best(query: SearchQuery, told: Sequence[_ToldLine]) -> tuple[_ToldLine | None, float]:
@@ -322,11 +373,27 @@ def _find_best(query: SearchQuery, told: Sequence[_ToldLine]) -> tuple[_ToldLine
         is_all_held = len(held) == len(wanted)
         if not is_all_held and all(word in _WEAK or not _holds(words, word, exactly=True) for word in held):
             continue
+        if _is_of_another(query, line.words) or not (is_all_held or _may_answer(query, line.words)):
+            continue
         share = len(held) / max(1, len(wanted))
         score = sum(1 / spread[word] for word in held) + (0.25 if held and _is_of_kind(query, line.words) else 0.0)
         if score > 0 and score >= best_score:
             best, best_score, best_share = line, score, share
     return best, best_share
+
+
+def _is_of_another(query: SearchQuery, text: str) -> bool:
+    """Whether *text* tells of one of somebody's people, and nobody's people were asked for."""
+    return _RELATION.search(text) is not None and _ANY_RELATION.search(query.text) is None
+
+
+def _may_answer(query: SearchQuery, text: str) -> bool:
+    """Whether *text*, which holds a part of what is asked for, tells a time, number or place where one is asked for."""
+    if query.asks_where:
+        return _IN_A_PLACE.search(text) is not None
+    if query.asks_when and _A_DATE.search(text):
+        return True
+    return _is_of_kind(query, text) or not (query.asks_when or query.asks_number)
 
 
 def _is_of_kind(query: SearchQuery, text: str) -> bool:

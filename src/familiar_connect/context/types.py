@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, DisclosurePolicy, Readers, may_tell_all
-from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.types import (
     EMPTY_MENTIONS,
     PLAIN_LINE,
@@ -35,6 +35,8 @@ from familiar_connect.support.tokens import estimate_tokens
 
 NO_DEADLINE = math.inf
 """A request's `deadline_s` where every provider is to be waited for."""
+ASSEMBLY_SHARE = 0.6
+"""Part of a request's deadline that assembly may use, so that the model keeps its time."""
 FILES_DEADLINE_S = 3.0
 """For providers that only read the owner's files: far longer than that takes on a busy machine or a slow disk, since a
 familiar without its character or its rules is another one; a disk that does not answer is not waited for longer.
@@ -162,6 +164,9 @@ class Offered:
     capabilities: frozenset[str] = frozenset()
 
 
+_DMS = (ChannelKind.dm, ChannelKind.group_dm)
+
+
 @dataclass(frozen=True)
 class ContextRequest:
     """What a reply is asked for. Built once per turn; a change is a new request."""
@@ -208,6 +213,16 @@ class ContextRequest:
         """Whether nothing but card, preset, persona, lore and chat goes into the prompt, as in SillyTavern."""
         return self.preset is not None and self.preset.fidelity is PresetFidelity.sillytavern
 
+    @property
+    def is_dm(self) -> bool:
+        """Whether the conversation is between two, or a few, and on no server."""
+        scene = self.scene
+        if scene is None:
+            return self.guild_id is None
+        if scene.is_dm or scene.channel is not None:
+            return scene.is_dm or (scene.channel is not None and scene.channel.kind in _DMS)
+        return self.guild_id is None and scene.server_name is None and scene.server_id is None
+
     def may_tell(self, audiences: Iterable[Audience] | None) -> bool:
         """Whether something made from what was said to *audiences* may be told here; None counts as the owner's."""
         if self.readers is None:
@@ -242,6 +257,16 @@ class DroppedNote:
         if self.reason not in ("dropped", "truncated"):
             raise ValueError(f"reason must be 'dropped' or 'truncated', not {self.reason!r}")
 
+    def facts(self) -> dict[str, object]:
+        """The cut, for the trace."""
+        return {
+            "layer": self.layer.value,
+            "source": self.source,
+            "reason": self.reason,
+            "tokens_dropped": self.tokens_dropped,
+            "full": self.full,
+        }
+
 
 @dataclass(frozen=True)
 class WithheldNote:
@@ -251,6 +276,10 @@ class WithheldNote:
     source: str
     audiences: tuple[str, ...]
     """Those it was said to, as `audience` writes them; for the owner's eyes."""
+
+    def facts(self) -> dict[str, object]:
+        """What was kept back from this place, for the trace."""
+        return {"layer": self.layer.value, "source": self.source, "said_to": list(self.audiences)}
 
 
 @dataclass
@@ -278,8 +307,11 @@ class ReportedContributions(list[Contribution]):
         status: ProviderStatus = "ok",
         trouble: str | None = None,
         notes: Iterable[str] = (),
+        found_by: Iterable[Mapping[str, object]] = (),
     ) -> None:
+        """*found_by*: for each piece that a search found, best first, where it is, its score and its signals."""
         super().__init__(found)
+        self.found_by = tuple(found_by)
         self.status: ProviderStatus = status
         self.trouble = trouble
         self.notes = tuple(notes)
@@ -300,6 +332,8 @@ class ProviderOutcome:
     """How long it was given; 0: as long as it liked."""
     notes: tuple[str, ...] = ()
     """What it had to do without, though it answered."""
+    found_by: tuple[Mapping[str, object], ...] = ()
+    """For each piece that it found, best first: where it is, its score and its signals; no text."""
 
 
 @dataclass

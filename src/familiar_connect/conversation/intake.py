@@ -29,12 +29,11 @@ from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.twins import TwinWatch
 from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import ConfigError, DeliveryError, HistoryError
-from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.pending_speech import PendingSpeech, PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
-from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.types import DELETED, HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.support.aio import BackgroundTasks, IdleGate, KeyedLocks, off_loop
 from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence

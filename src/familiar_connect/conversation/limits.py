@@ -368,14 +368,14 @@ def _sentence(refusal: ReplyRefusal, author: Author) -> str:
                 " ask me again in a while."
             )
         case RefusalReason.day_tokens | RefusalReason.day_money:
-            return f"{name}, I have said all I may{where} for today. I have read what you wrote; ask me again tomorrow."
+            return f"{name}, I have used up today's limit{where}. I have read what you wrote; ask me again tomorrow."
         case _:
-            return f"{name}, we have talked as much as I may with one person in a day. Let us go on tomorrow."
+            return f"{name}, we have talked as much as I may with one person in a day. Let us continue tomorrow."
 
 
 def owner_sentence(cap: CapReached) -> str:
     """What the owner is told of a cap, with the fix."""
-    return f"Today's limit is reached: {cap}. Nobody is answered until midnight; raise it in character.toml to go on."
+    return f"Today's limit is reached: {cap}. No one gets an answer until midnight; raise it in character.toml."
 
 
 def person_answered(exchange: Exchange) -> Author | None:

@@ -21,6 +21,7 @@ from familiar_connect.audience import (
     RuledChannel,
     between,
     hidden_channel,
+    sealed_chat,
     whole_server,
 )
 from familiar_connect.channel_config import ChannelConfigStore
@@ -93,6 +94,8 @@ class PlaceFacts:
     """Whether *speaker* is the owner."""
     private_channel_ids: Collection[int] = field(default_factory=frozenset)
     """Channels, and channels' parents, that the owner calls private."""
+    is_sealed: bool = False
+    """Whether the owner sealed it: see `audience.sealed_chat`."""
     share_targets: Collection[str] = ()
     """Where the owner lets this place's talk be told as well, as `audience.parse_share_target` writes it."""
 
@@ -142,6 +145,7 @@ class PlaceReaders:
                 is_dm=is_dm,
                 is_owner=author is not None and self._owner.is_owner(author),
                 private_channel_ids=self._private,
+                is_sealed=self._settings(channel_id).sealed,
                 share_targets=self._settings(channel_id).shares_with,
             ),
         )
@@ -182,7 +186,7 @@ def _channels(scene: Scene, platform: str) -> frozenset[RuledChannel]:
 
 def _audience(scene: Scene | None, facts: PlaceFacts) -> Audience:
     if facts.platform in LOCAL_PLATFORMS:
-        return OWNER
+        return sealed_chat(facts.platform, facts.channel_id) if facts.is_sealed else OWNER
     kind = scene.channel.kind if scene is not None and scene.channel is not None else None
     server = _server(scene, facts)
     if kind is ChannelKind.group_dm:
@@ -235,12 +239,18 @@ def note_audience_change(
     """
     if before is None:
         before = history.channel_audience(familiar_id=familiar_id, channel_id=channel_id)
-    if before is None or not {before.kind, now.kind} <= _SERVER_KINDS:
-        return False
-    if before.kind is now.kind and before.rules == now.rules:
+    if before is None or not _may_change(before, now):
         return False
     history.change_audience(familiar_id=familiar_id, channel_id=channel_id, audience=now)
     return True
+
+
+def _may_change(before: Audience, now: Audience) -> bool:
+    """Whether what was said to *before* goes along when a place is read by *now*."""
+    if before.is_sealed or now.is_sealed:
+        return before.channel_key != now.channel_key
+    are_rooms = {before.kind, now.kind} <= _SERVER_KINDS
+    return are_rooms and (before.kind is not now.kind or before.rules != now.rules)
 
 
 def find_audience(

@@ -152,7 +152,7 @@ class SpendingMeter:
             return
         reached = self.day_cap_reached()
         if reached is not None:
-            raise SpendingLimitError(f"no model is asked any more today: {reached}")
+            raise SpendingLimitError(f"no model is asked again today: {reached}")
 
     def record_call(self, slot: str, usage: Usage) -> None:
         """A call of *slot* ended: count it for the day and for whom it was made."""

@@ -91,8 +91,10 @@ class TwinWatch:
 
     def _find_original(self, message: InboundMessage) -> _Original | None:
         hook = message.webhook
+        if hook is None or hook.bridge_user is None or message.is_bot or message.is_past:
+            return None
         words = _words_of(message)
-        if hook is None or hook.bridge_user is None or message.is_bot or message.is_past or not words:
+        if not words:
             return None
         for each in reversed(self._recent.get(message.channel_id) or ()):
             is_near = abs(message.timestamp - each.message.timestamp) <= TWIN_WITHIN

@@ -85,7 +85,7 @@ def find_platform(name: str) -> PlatformPart:
     extension = load_one_built_in(name).extension if name in BUILT_IN else None
     if extension is not None and extension.platforms:
         return extension.platforms[0]
-    raise SetupError(f"{name} is no platform of this program")
+    raise SetupError(f"{name} is not a platform of this program")
 
 
 def find_built_in() -> list[FoundExtension]:

@@ -1,7 +1,7 @@
 """Everything one person said: found, read in steps, and erased for good.
 
 Erasing is one transaction. It also empties the summaries and short-term notes, which were made from what
-was said and are made anew from what is left. `compact` afterwards leaves no copy in free pages or in the
+was said and are rewritten from what is left. `compact` afterwards leaves no copy in free pages or in the
 write-ahead log.
 """
 
@@ -12,15 +12,18 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from familiar_connect.history.rows import MAX_TURNS_READ, TURN_COLUMNS, author_from_columns, turn_from_row
-from familiar_connect.history.summaries import SUMMARY_TABLES
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.rows import (
+    MAX_TURNS_READ,
+    SUMMARY_TABLES,
+    TURN_COLUMNS,
+    author_from_columns,
+    turn_from_row,
+)
+from familiar_connect.history.types import DELETED, HistoryTurn
 from familiar_connect.history.withdrawal.quotations import drop_quotations
 from familiar_connect.identity import Author
 from familiar_connect.support.sqlite import Database
 
-ERASED = "(message deleted)"
-"""What a turn of ours reads that repeated words which were erased."""
 _PEOPLE = (
     "SELECT author_platform, author_user_id, author_username, author_display_name, COUNT(*), MAX(id) FROM turns"
     " WHERE familiar_id = ? AND author_platform IS NOT NULL AND author_user_id IS NOT NULL"
@@ -88,7 +91,7 @@ class AuthorRows:
         with self._database.transaction() as connection:
             erase_turns(connection, familiar_id, theirs)
             for turn_id in also:
-                connection.execute("UPDATE turns SET content = ?, facts = NULL WHERE id = ?", (ERASED, turn_id))
+                connection.execute("UPDATE turns SET content = ?, facts = NULL WHERE id = ?", (DELETED, turn_id))
                 for table in ("turn_revisions", "turn_versions"):
                     connection.execute(f"DELETE FROM {table} WHERE turn_id = ?", (turn_id,))
             # Somebody else's message may say that they reacted to it, or quote what was said before it was kept.

@@ -16,16 +16,19 @@ from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, read_text, write_text
 from familiar_connect.errors import HomeError
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import IMPORT_PREFIX
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked
 from familiar_connect.support.no_follow import LinkRefused
 from familiar_connect.support.sqlite import connect_unlinked
+
+if TYPE_CHECKING:
+    from familiar_connect.history.store import HistoryStore
 
 FIRST_CHAT = "main"
 """The name of a place's first chat."""
@@ -38,6 +41,12 @@ NEVER = 0.0
 _LAST_SAID_HERE = (
     "SELECT timestamp FROM turns WHERE platform_message_id IS NULL OR platform_message_id NOT GLOB ?"
     " ORDER BY id DESC LIMIT 1"
+)
+_HAS_TABLES = "SELECT COUNT(*) = 2 FROM sqlite_master WHERE type = 'table' AND name IN ('turns', 'turn_revisions')"
+"""A view of that name may be anything."""
+_STANDING_TURNS = (
+    "SELECT (SELECT COUNT(*) FROM turns WHERE familiar_id = :familiar) - (SELECT COUNT(*) FROM turns"
+    " WHERE id IN (SELECT turn_id FROM turn_revisions) AND familiar_id = :familiar AND mark = 'undone')"
 )
 _TABLE = "chat"
 _HEADER = (
@@ -187,7 +196,7 @@ class ChatRegistry:
             chat = _chat_from(row)
             if chat is None:
                 raise HomeError(
-                    f"{self._file}: [[{_TABLE}]] number {count} needs a name, a place and a channel_id; mend that row"
+                    f"{self._file}: [[{_TABLE}]] number {count} needs a name, a place and a channel_id; fix that row"
                 )
             found.append(chat)
         return found
@@ -243,13 +252,31 @@ def last_talk(root: Path) -> float:
     files = [path for path in (folder.history_db, folder.history_wal) if path.exists()]
     if folder.history_db not in files:
         return NEVER
-    # A reader cannot take away the files that it makes beside a database in peace, so it is told to make none.
-    access = "mode=ro" if folder.history_wal in files else "mode=ro&immutable=1"
     with suppress(sqlite3.Error, TypeError, ValueError, LinkRefused):
-        with closing(connect_unlinked(folder.history_db, access)) as database:
+        with _open_to_look(folder) as database:
             row = database.execute(_LAST_SAID_HERE, (f"{IMPORT_PREFIX}*",)).fetchone()
         return NEVER if row is None else datetime.fromisoformat(row[0]).timestamp()
     return max(path.stat().st_mtime for path in files)
+
+
+def count_turns(root: Path) -> int | None:
+    """How many turns the familiar of *root* has, without those taken back; None: whoever opens the history can tell.
+
+    Nothing of the store is loaded for it: an older file is not changed, and nothing foreign in one is looked for.
+    """
+    folder = FamiliarFolder(root)
+    if not folder.history_db.exists():
+        return 0
+    with suppress(sqlite3.Error, LinkRefused), _open_to_look(folder) as database:
+        if database.execute(_HAS_TABLES).fetchone()[0]:
+            return int(database.execute(_STANDING_TURNS, {"familiar": root.name}).fetchone()[0])
+    return None
+
+
+def _open_to_look(folder: FamiliarFolder) -> AbstractContextManager[sqlite3.Connection]:
+    # A reader cannot take away the files that it makes beside a database in peace, so it is told to make none.
+    access = "mode=ro" if folder.history_wal.exists() else "mode=ro&immutable=1"
+    return closing(connect_unlinked(folder.history_db, access))
 
 
 _COPIED = (

@@ -14,24 +14,23 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from familiar_connect.history.authors import ERASED
 from familiar_connect.history.rows import MAX_METADATA_CHARS, in_utc, parse_timestamp, where_shown
-from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import RemovalCause, TurnMark
+from familiar_connect.history.types import DELETED, RemovalCause, TurnMark
 from familiar_connect.history.withdrawal.quotations import drop_quotations
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.serialize import canonical_json
 from familiar_connect.support.text import without_surrogates
 
+if TYPE_CHECKING:
+    from familiar_connect.history.store import HistoryStore
+
 LOOKED_THROUGH = 20_000
 """Turns among which one of several messages of a reply is looked for."""
 _PLAIN_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 """A platform's id of a message, with nothing in it that a pattern would read otherwise."""
-DELETED = ERASED
-"""What the turn of a deleted message reads."""
 
 _MADE_OF_TURN = {
     "summaries": "last_summarised_id >= turns.id AND (summaries.channel_id IN (0, turns.channel_id) OR"

@@ -32,6 +32,7 @@ TURN_COLUMNS = (
     " content, channel_id, guild_id, mode, platform_message_id, facts, audience, mark, copy_of, view"
 )
 """The columns `turn` reads, in its order."""
+SUMMARY_TABLES = ("summaries", "cross_context_summaries")
 UNMARKED = "mark IS NULL"
 """Holds for the turns a model may see."""
 REMEMBERED = "(mark IS NULL OR mark = 'belated')"

@@ -248,10 +248,18 @@ class HistoryStore:
         return [parse_audience(row[0]) for row in rows if row[0] is not None]
 
     def change_audience(self, *, familiar_id: str, channel_id: int, audience: Audience) -> None:
-        """A channel was hidden or opened. Hidden, it takes its old turns along; what was told of it is dropped."""
+        """A channel was hidden or opened. Hidden, it takes its old turns along; what was told of it is dropped.
+
+        A chat that is sealed, or sealed no more, takes all of them along.
+        """
         self.audience_changes += 1
         with self.database.transaction():
-            if audience.kind is AudienceKind.CHANNEL:
+            if audience.is_sealed or audience.kind is AudienceKind.OWNER:
+                self.database.write(
+                    "UPDATE turns SET audience = ? WHERE familiar_id = ? AND channel_id = ?",
+                    (str(audience), familiar_id, channel_id),
+                )
+            elif audience.kind is AudienceKind.CHANNEL:
                 self.database.write(
                     "UPDATE turns SET audience = ?"
                     " WHERE familiar_id = ? AND channel_id = ? AND audience LIKE 'server:%'",

@@ -11,12 +11,11 @@ from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage, LineFacts
 from familiar_connect.history.dialogue_starts import DialogueStart, StartKind
-from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened, readers_last_known
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import DELETED, HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.lru import LruCache

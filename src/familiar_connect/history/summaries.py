@@ -9,12 +9,10 @@ import json
 from collections.abc import Collection
 
 from familiar_connect.audience import Audience
-from familiar_connect.history.rows import Mode, in_utc, mode_value, parse_timestamp
+from familiar_connect.history.rows import SUMMARY_TABLES, Mode, in_utc, mode_value, parse_timestamp
 from familiar_connect.history.types import CrossContextEntry, SummaryEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, Row, storable_all
-
-SUMMARY_TABLES = ("summaries", "cross_context_summaries")
 
 
 class SummaryRows:

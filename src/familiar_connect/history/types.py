@@ -13,6 +13,10 @@ IMPORT_PREFIX = "import:"
 """How the platform's id of a message begins that came with a chat file."""
 
 
+DELETED = "(message deleted)"
+"""What the turn of a deleted message reads, and one of ours that repeated words which were erased."""
+
+
 class TurnMark(StrEnum):
     """Why a turn is not part of the conversation as it is shown."""
 

@@ -100,11 +100,6 @@ def with_told_abilities(known: Capabilities, told: EndpointFacts) -> Capabilitie
     return replace(known, vision=vision, tools=tools)
 
 
-async def ask_window(http: httpx2.AsyncClient, base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
-    """The window of *model* as the server at *base_url* tells it; None where it does not. Raises if nobody answers."""
-    return (await ask_endpoint(http, base_url, model, headers)).window
-
-
 async def ask_endpoint(
     http: httpx2.AsyncClient, base_url: str, model: str, headers: Mapping[str, str]
 ) -> EndpointFacts:

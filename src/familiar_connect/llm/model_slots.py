@@ -131,7 +131,7 @@ class ModelSlots:
         if self._tell is not None:
             sentence = (
                 f"The model of [llm.{slot}] was too slow {times} times in a row, so it is not asked any more until the "
-                f"next start; simpler means stand in. A faster `model` under [llm.{slot}] would help."
+                f"next start; simpler rules do its work. A faster `model` under [llm.{slot}] would help."
             )
             self._background.start(_told(self._tell, sentence), name="tell")
 
@@ -164,8 +164,8 @@ class ModelVariants:
         if key not in self._made:
             if len(self._made) >= MAX_VARIANTS:
                 raise ConfigError(
-                    f"channels have named more than {MAX_VARIANTS} models since the program was started: start it "
-                    "anew, or give fewer channels a `model` of their own"
+                    f"channels have named more than {MAX_VARIANTS} models since the program started: start it "
+                    "again, or give fewer channels a `model` of their own"
                 )
             self._made[key] = (client, client_for_model(client, model))
         return self._made[key][1]

@@ -449,13 +449,13 @@ class LLMClient:
         if endpoint.api_key:
             if not may_carry_key(endpoint.base_url):
                 raise ModelSetupError(
-                    f"{endpoint.safe_url} is another machine and not reached over https://, so no key is sent there: "
+                    f"{endpoint.safe_url} is another machine and the address is not https://, so no key is sent there: "
                     "use https:// in `base_url`."
                 )
             if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
                 raise ModelSetupError(
                     f"For {endpoint.safe_url}, {endpoint.key_description} holds characters no key has: "
-                    "enter it anew with `familiar connect`."
+                    "enter it again with `familiar connect`."
                 )
         elif is_same_origin(endpoint.base_url, OPENROUTER_BASE_URL):
             raise ModelSetupError(

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Protocol
 
-from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, is_embedded_model, local_model_name
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, MAIN_SLOT, is_embedded_model, local_model_name
 from familiar_connect.llm.endpoint_window import OLLAMA_DEFAULT_WINDOW
 from familiar_connect.llm.types import Capabilities
 
@@ -31,7 +31,7 @@ EMBEDDED = Capabilities(
 
 LOCAL_FILE = Capabilities(max_output=400)
 """A model file of the owner's, run inside the program; how long it is heard out is a matter of the slot."""
-LOCAL_SIDE_SLOTS = frozenset({"main_prose", "memory_writer"})
+LOCAL_SIDE_SLOTS = frozenset({MAIN_SLOT, "memory_writer"})
 """Slots in which such a model is asked. In the others every call would be paid for with the person's waiting, by a
 model that is no better at them than the deterministic forms."""
 WRITER_OUTPUT = 1_200

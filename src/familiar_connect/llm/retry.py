@@ -109,7 +109,7 @@ def error_of_status(
         missing = "no key was sent; " if not endpoint.api_key else ""
         return ModelSetupError(
             f"{where} refused {endpoint.key_description} ({status}): {missing}"
-            "check it, or enter it anew with `familiar connect`.",
+            "check it, or enter it again with `familiar connect`.",
             status=status,
         )
     if status == 402:
@@ -182,7 +182,7 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
         return ModelSetupError(f"`base_url` is not an http or https address: {where}.")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ModelSetupError(
-            f"Nobody listens at {where}: is the server running? Start it, or choose another with `familiar connect`.",
+            f"No server answers at {where}: is it running? Start it, or choose another with `familiar connect`.",
             waiting_for=f"waiting for {_host_of(where)}: nothing answers there yet…",
         )
     if any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -193,7 +193,7 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
     if untrusted is not None:
         fault = str(getattr(untrusted, "verify_message", "") or "not valid")[:MAX_DETAIL_CHARS]
         return ModelSetupError(
-            f"The certificate of {where} cannot be trusted ({fault}): mend it there, or name the certificate that "
+            f"The certificate of {where} cannot be trusted ({fault}): fix it there, or name the certificate that "
             "signed it in the variable SSL_CERT_FILE."
         )
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
@@ -210,7 +210,7 @@ def no_completion(endpoint: Endpoint, body: bytes) -> str:
     """What is wrong with an answer that is no chat completion."""
     what = "a web page" if is_web_page(body) else "something" if body.strip() else "an empty page"
     return (
-        f"{endpoint.safe_url} answered with {what} that is no chat completion: check `base_url` under [llm]; "
+        f"{endpoint.safe_url} answered with {what} that is not a chat completion: check `base_url` under [llm]; "
         "it usually ends in /v1."
     )
 

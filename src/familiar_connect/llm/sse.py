@@ -106,7 +106,7 @@ class EventReader:
         if self._garbage > MAX_GARBAGE_LINES:
             kind = "a web page" if is_web_page(self.garbage) else "lines"
             raise ModelError(
-                f"{self._source} sent {kind} that {'is' if kind != 'lines' else 'are'} no chat completion: "
+                f"{self._source} sent {kind} that {'is not' if kind != 'lines' else 'are not'} a chat completion: "
                 "check `base_url` under [llm]."
             )
 

@@ -307,7 +307,7 @@ class AuditLog:
         names = {name for entry in entries for name in (entry.hash_before, entry.hash_after) if name is not None}
         found = self.objects.check(names)
         if damaged:
-            found.append(f"{self.folder / LOG_NAME} has {damaged:,} damaged lines: put back a copy of it")
+            found.append(f"{self.folder / LOG_NAME} has {damaged:,} damaged lines: restore a copy of it")
         return found
 
     def close(self) -> None:

@@ -141,16 +141,6 @@ class PartAudiences:
         only = next(iter(found)) if len(found) == 1 and self._history is not None else None
         return next(iter(only)) if only is not None and len(only) == 1 else None
 
-    def private_parts(self, rel_path: str) -> list[str]:
-        """Hashes of the parts made from the words of people who asked for full privacy."""
-        cut = self._cut_file(rel_path)
-        judged = self._judge(rel_path, cut)
-        return [part[0] for part, said_to in zip(cut.parts, judged.parts, strict=True) if said_to is None]
-
-    def is_told_nowhere(self, rel_path: str) -> bool:
-        """Whether the whole file is of a direct message with somebody who asked for full privacy."""
-        return self._judge(rel_path, self._cut_file(rel_path)).rest is None
-
     def source_audiences(self, rel_path: str) -> frozenset[Audience]:
         """Those the known sources of what the file says now were said to."""
         sources = self._all_sources().get(rel_path, _NO_SOURCES)
@@ -298,8 +288,9 @@ def _of_part(file_audience: Audience | None, said_to: frozenset[Audience]) -> fr
     """Of a part with known sources; empty: as the rest of the file."""
     if file_audience is None:
         return said_to
-    if file_audience.kind is AudienceKind.SERVER:
-        hidden = {each for each in said_to if each.kind is AudienceKind.CHANNEL}
+    if file_audience.kind in (AudienceKind.SERVER, AudienceKind.OWNER):
+        is_owners = file_audience.kind is AudienceKind.OWNER
+        hidden = {each for each in said_to if each.is_sealed or (each.kind is AudienceKind.CHANNEL and not is_owners)}
         return frozenset({file_audience, *hidden}) if hidden else frozenset()
     return frozenset()
 

@@ -313,7 +313,7 @@ class Root:
             inside = Path(os.path.realpath(target)).relative_to(self.path)
         except ValueError:
             raise MemoryStorePathError(
-                f"memory path {shown} is a link that leads outside the memory folder; replace it by what it leads to"
+                f"memory path {shown} is a link that leads outside the memory folder; replace it with what it links to"
             ) from None
         return inside.parts
 

@@ -1,4 +1,4 @@
-"""People on file: where their notes stand, and which names point at them.
+"""People on file: which names point at their notes.
 
 `people/_aliases.json` maps a lower-cased name to a slug, or to several, most recently active first. It
 is derived: rebuilt from those who took part in open talk and from the `## Aliases` list of every open people
@@ -19,14 +19,13 @@ from pathlib import PurePosixPath
 from familiar_connect.audience import parse_audience
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import archive_path, is_archive, month_path, original_path
-from familiar_connect.memory.file_audience import CLOSE_KINDS, MARK, is_marked, open_path, read_audience
+from familiar_connect.memory.file_audience import CLOSE_KINDS, is_marked, read_audience
+from familiar_connect.memory.note_paths import PEOPLE, is_archive, people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from familiar_connect.support.text import one_line
 
-PEOPLE = "people"
 ALIASES_PATH = "people/_aliases.json"
 ALIASES_HEADING = "Aliases"
 MAX_ALIAS_CHARS = 64
@@ -72,23 +71,6 @@ _DECORATION = "*_`~\"'“”‘’«»()[]<>.,:;!? \t"
 _EXPLANATION = re.compile(r"\s+(?:\(.*|[—–-]\s.*)$")
 
 _log = logging.getLogger(__name__)
-
-
-def people_path(slug: str) -> str:
-    """Where the notes on a person stand."""
-    return f"{PEOPLE}/{slug}.md"
-
-
-def people_path_prefixes(slug: str) -> tuple[str, ...]:
-    """How the paths of all notes on a person begin: open ones, archives and months, and those of smaller circles."""
-    path = people_path(slug)
-    months = month_path(path, "").removesuffix(".md")
-    return path, archive_path(path).removesuffix(".md"), months, f"{PEOPLE}/{slug}{MARK}"
-
-
-def slug_of_path(rel_path: str) -> str:
-    """Whom a file of the people folder is about."""
-    return open_path(original_path(rel_path)).removeprefix(f"{PEOPLE}/").removesuffix(".md")
 
 
 def alias_key(name: str) -> str | None:

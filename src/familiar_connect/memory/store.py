@@ -90,7 +90,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._entries: deque[AuditEntry] = deque(maxlen=MAX_REMEMBERED_ENTRIES)
         if audit_dir is not None and audit_dir.resolve().is_relative_to(self.root.resolve()):
-            raise MemoryStorePathError(f"the audit folder {audit_dir} lies inside the memory folder; choose another")
+            raise MemoryStorePathError(f"the audit folder {audit_dir} is inside the memory folder; choose another")
         self.audit = AuditLog(audit_dir, clock=self._clock) if audit_dir is not None else None
         self._tree = Root(self.root)
         self.listing = FolderListing(self.root)
@@ -209,7 +209,7 @@ class MemoryStore:
         for name, text in texts.items():
             path = "/".join((*folder_parts, name))
             if split_path(path) != (*folder_parts, name):
-                raise MemoryStorePathError(f"{quote_for_error(name)} is no name of a memory file")
+                raise MemoryStorePathError(f"{quote_for_error(name)} is not the name of a memory file")
             encoded[name] = _encode(path, text)
             _check_size(path, len(encoded[name]), self.limits.max_file_bytes)
         try:

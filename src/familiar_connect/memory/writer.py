@@ -27,8 +27,8 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message, capabilities_of
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.maintenance.daily_check import DailyCheck
+from familiar_connect.memory.note_paths import is_archive
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore

@@ -163,7 +163,7 @@ def cut_reason(note: Mapping[str, object]) -> str:
     return {
         "layer": f"layer {note.get('layer')} is full",
         "no budget": f"layer {note.get('layer')} has a budget of 0 here",
-        "own replies": "so small a model is not shown what it said itself",
+        "own replies": "so small a model is not shown its own replies",
         "total": "the prompt's budget is full",
         "window": "the model's window is full",
     }.get(str(full), f"{full} is full")
@@ -380,7 +380,7 @@ def _prefix(trace: TurnTrace) -> str:
 def prefix_line(trace: TurnTrace) -> str:
     """How much of the prompt was new; a first prompt after a start has none before it to be compared with."""
     if trace.fact("prefix_compared") is False:
-        return "The prompt before this one is not known in this run, so nothing can be said to repeat."
+        return "This run has no earlier prompt, so there is nothing to compare."
     ratio = finite_number(trace.fact("prefix_ratio"))
     if ratio is None:
         return ""
@@ -391,7 +391,7 @@ def prefix_line(trace: TurnTrace) -> str:
 
 def _replay(record: TurnRecord | None) -> str:
     if record is None:
-        return "## Replay\n\nWhat this turn was made of is not kept (any more); it cannot be replayed."
+        return "## Replay\n\nThe record of this turn is not kept (any more), so it cannot be replayed."
     return (
         f"## Replay\n\n`familiar replay {record.trace_id}` · seed {record.seed} · messages {record.messages_hash[:12]}"
     )

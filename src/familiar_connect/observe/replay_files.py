@@ -34,7 +34,7 @@ class ReplayFiles:
 
     def record_path(self, trace_id: str) -> Path:
         if not _SAFE_ID.fullmatch(trace_id):
-            raise FamiliarError(f"{trace_id!r} is no id of a turn: letters, digits, dots and dashes only")
+            raise FamiliarError(f"{trace_id!r} is not the id of a turn: letters, digits, dots and dashes only")
         return self.turns / f"{trace_id}{SUFFIX}"
 
     def object_path(self, name: str) -> Path:

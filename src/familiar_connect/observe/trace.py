@@ -132,6 +132,7 @@ class TraceBuilder:
                 **({"blocked_s": round(outcome.blocked_s, 6)} if outcome.blocked_s else {}),
                 **({"limit_s": round(outcome.limit_s, 3)} if outcome.limit_s else {}),
                 **({"notes": list(outcome.notes)} if outcome.notes else {}),
+                **({"found": [dict(each) for each in outcome.found_by]} if outcome.found_by else {}),
             }
             for outcome in outcomes
         ]
@@ -182,6 +183,11 @@ def provider_notes(outcome: Mapping[str, object]) -> list[str]:
     """What a provider had to do without, though it answered."""
     notes = outcome.get("notes")
     return [str(each) for each in notes] if isinstance(notes, list | tuple) else []
+
+
+def list_found_pieces(trace: TurnTrace) -> list[Mapping[str, Any]]:
+    """What the searches of a turn found, best first: where each piece is, its score and its signals."""
+    return [piece for outcome in provider_outcomes(trace) for piece in only_mappings(outcome.get("found"))]
 
 
 LEAST_PACKED_CHARS = 160

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
 
 CHARACTER_CUT = (
-    "! Not all of who the familiar is was shown: {tokens} tokens of its character were left out. Shorten the files in"
+    "! Part of the character was not shown: {tokens} tokens of its character were left out. Shorten the files in"
     " memory/self, raise `budget_tokens`, or give it more with `character` under [budget]."
 )
 SHOWN_ID_CHARS = 12
@@ -108,7 +108,7 @@ def _cuts(trace: TurnTrace, record: ReplayRecord | None) -> str:
         text = f"{CHARACTER_CUT.format(tokens=lost)}\n\n{text}"
     for layer, alike in groupby(without_budget, key=lambda cut: str(cut["layer"])):
         names = ", ".join(one_line(str(cut["source"])) for cut in alike)
-        text += f"\nNot shown here, where layer {layer} has a budget of 0: {names}."
+        text += f"\nLeft out, because the layer {layer} has a budget of 0 here: {names}."
     return text
 
 

@@ -107,17 +107,17 @@ class ImportReport:
         if self.random_above_dialogue:
             found.append(
                 f"Random choices above the dialogue: {_names(self.random_above_dialogue)}. The prompt changes there "
-                "every turn, so the model reads all that follows anew: slower and dearer."
+                "every turn, so the model reads everything after it again: slower and more expensive."
             )
         if self.templates:
             found.append(f"An add-on's templates (<% … %>) are not run and stay as written: {_names(self.templates)}.")
         found += [
-            f"{{{{{each.macro}}}}} has no meaning without SillyTavern's window and is left empty "
+            f"{{{{{each.macro}}}}} means nothing outside SillyTavern's window and is left empty "
             f"(in {_names(each.nodes)})."
             for each in self.unsupported[:MAX_SHOWN]
         ]
         found += [
-            f"{{{{{each.macro}}}}} is not known and reaches the model as it is written (in {_names(each.nodes)})."
+            f"{{{{{each.macro}}}}} is unknown and reaches the model as it is written (in {_names(each.nodes)})."
             for each in self.unknown[:MAX_SHOWN]
         ]
         more = max(0, len(self.unsupported) - MAX_SHOWN) + max(0, len(self.unknown) - MAX_SHOWN)

@@ -176,7 +176,7 @@ def read_preset(raw: bytes | str, name: str) -> Preset:
             for node in nodes_from_text_completion(document)
         )
         if not nodes:
-            raise _no(name, "is an instruct template without a system prompt, so there is nothing in it to bring along")
+            raise _no(name, "is an instruct template without a system prompt, so there is nothing in it to import")
         order = tuple(OrderEntry(identifier=node.identifier) for node in nodes)
         return _with_extras(
             Preset(
@@ -338,7 +338,7 @@ def _bounded(listed: object, most: int, what: str, name: str) -> list[object]:
     if not isinstance(listed, list):
         return []
     if len(listed) > most:
-        raise _no(name, f"has {len(listed):,} {what}, more than the {most:,} that are read; this cannot be meant")
+        raise _no(name, f"has {len(listed):,} {what}, more than the {most:,} that are read; this cannot be right")
     return listed
 
 
@@ -410,9 +410,9 @@ def _from_text(value: object) -> object:
 def _what_else(document: Mapping[str, object]) -> str:
     """What a document without prompts is instead, as far as one can tell."""
     if "spec" in document or "first_mes" in document or "mes_example" in document:
-        return "is a character card, not a preset; make a familiar of it with `familiar init NAME --from-card FILE`"
+        return "is a character card, not a preset; make a familiar from it with `familiar init NAME --from-card FILE`"
     if "entries" in document:
-        return "is a lorebook, not a preset; bring it in with `familiar import lorebook FILE`"
+        return "is a lorebook, not a preset; import it with `familiar import lorebook FILE`"
     if "temp" in document or "rep_pen" in document or "temperature" in document:
         return "holds sampler settings alone and no prompts; set those in character.toml under [llm.default]"
     return "has neither `prompts` nor a story string; export a Chat Completion preset from SillyTavern"

@@ -90,7 +90,7 @@ class RegexStore:
         scripts = before if isinstance(before, list) else []
         new = list(listed)
         if len(scripts) + len(new) > MAX_SCRIPTS:
-            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; take some out first")
+            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; remove some first")
         self._write({**found, "scripts": [*scripts, *new]})
         return len(new)
 
@@ -104,7 +104,7 @@ class RegexStore:
         if self.own() != list(before):
             return False
         if len(scripts) > MAX_SCRIPTS:
-            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; take some out first")
+            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; remove some first")
         self._write({**self._read(), "scripts": list(scripts)})
         return True
 
@@ -139,15 +139,13 @@ class RegexStore:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise PresetError(
-                f"{self._path} cannot be read ({type(error).__name__}); mend it or move it away"
-            ) from None
+            raise PresetError(f"{self._path} cannot be read ({type(error).__name__}); fix it or move it away") from None
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
-            raise PresetError(f"{self._path} is not valid JSON; mend it or move it away") from None
+            raise PresetError(f"{self._path} is not valid JSON; fix it or move it away") from None
         if not isinstance(found, dict):
-            raise PresetError(f"{self._path} holds no object with `scripts`; mend it or move it away")
+            raise PresetError(f"{self._path} holds no object with `scripts`; fix it or move it away")
         self._known = (stamp, found)
         return found
 

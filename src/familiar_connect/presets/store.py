@@ -332,7 +332,7 @@ class PresetStore:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else "`familiar preset list` shows those there are"
         if not names:
-            hint = "bring one in with `familiar preset import FILE`"
+            hint = "import one with `familiar preset import FILE`"
         raise PresetError(f"there is no preset {without_surrogates(name)[:100]!r}; {hint}")
 
     def _read(self, stem: str, state: _State) -> Preset:

@@ -130,7 +130,7 @@ class StepParser:
         person, setup = self._person(part), self._places[place]
         if setup.is_dm and setup.platform != TERMINAL and person not in setup.members:
             raise ConfigError(
-                f"{part.where}: {person} is no member of the direct message {place}; add them to its `members`"
+                f"{part.where}: {person} is not a member of the direct message {place}; add them to its `members`"
             )
         return person
 
@@ -389,7 +389,7 @@ def _pattern(part: JsonObject) -> str | None:
             raise ConfigError(f"{part.where}: `said_matches` is longer than {MAX_PATTERN_CHARS} characters; shorten it")
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{part.where}: `said_matches` is no regular expression ({error})") from None
+        raise ConfigError(f"{part.where}: `said_matches` is not a regular expression ({error})") from None
     return pattern
 
 

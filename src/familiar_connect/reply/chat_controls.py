@@ -192,7 +192,7 @@ class ChatControls:
     async def edit_turn(self, door: ControlDoor, turn: HistoryTurn, text: str) -> ControlResult:
         """Let a line read *text*; where it is the familiar's and can be rewritten, the place shows it so."""
         if not text.strip():
-            raise HistoryError("Say what it should read. /undo removes the last exchange, /hide N hides a line.")
+            raise HistoryError("Say what it should say. /undo removes the last exchange, /hide N hides a line.")
         await self._queue.wait_until_channel_idle(door.channel_id)
         if await off_loop(self._edits.record_edit_of_turn, turn.id, text):
             self._on_change(door.channel_id, turn.id, text)

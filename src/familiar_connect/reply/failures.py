@@ -66,7 +66,7 @@ def short_reason(error: Exception) -> str:
         return "the model cannot be reached"
     if isinstance(error, ModelError):
         return "the model failed"
-    return "there is no memory left for it" if is_out_of_memory(error) else "something of mine failed"
+    return "there is no memory left for it" if is_out_of_memory(error) else "something went wrong on my side"
 
 
 def room_reason(error: Exception) -> str:
@@ -106,7 +106,7 @@ class FailureReports:
         words = full_reason(error)
         if exchange.asked.reminder is not None:  # it is told in plain words instead
             await self._tell_owner(
-                f"A reminder in {self._labels.describe(exchange.channel_id)} was told without a model: {words}"
+                f"A reminder in {self._labels.describe(exchange.channel_id)} was sent without a model: {words}"
             )
             return
         if self._is_owners_door(exchange):
@@ -117,7 +117,7 @@ class FailureReports:
             return
         await self._tell_owner(f"No reply in {self._labels.describe(exchange.channel_id)}: {words}")
         if exchange.is_awaited:
-            await place.notice(f"No reply: {short_reason(error)}. My owner is told more.")
+            await place.notice(f"No reply: {short_reason(error)}. My owner gets the details.")
 
     def _is_owners_door(self, exchange: Exchange) -> bool:
         """Whether only the owner reads what is told there."""

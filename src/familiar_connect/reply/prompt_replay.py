@@ -141,7 +141,7 @@ def _unpack_record(record: ReplayRecord) -> tuple[Fitting, tuple[ContextItem, ..
         fitting = from_plain(Fitting, record.settings["fitting"])
     except (KeyError, TypeError, PlainDataError) as failure:
         raise FamiliarError(
-            f"turn {record.trace_id} was kept by another version of the program and cannot be replayed;"
+            f"turn {record.trace_id} was kept by a different version of the program and cannot be replayed;"
             " newer turns can: `familiar inspect --list`"
         ) from failure
     budget = BudgetResult(dropped=list(record.dropped), kept=list(record.kept))
@@ -161,4 +161,4 @@ def prompt_page(trace_id: str, page: bytes | None, record: ReplayRecord | None) 
         return None
     same = hash_messages(messages) == record.messages_hash
     how = "the same as was sent, byte for byte" if same else "NOT the same as was sent"
-    return page_of(messages, header=f"# made anew from the replay record, {how}; {len(messages)} messages")
+    return page_of(messages, header=f"# rebuilt from the replay record, {how}; {len(messages)} messages")

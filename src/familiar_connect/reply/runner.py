@@ -301,16 +301,16 @@ def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
     if may_be_silent or reply.used_tools or reply.text.strip():
         return
     if reply.ended_by == CHOSE_SILENCE:
-        raise SilentReplyError("The model chose to say nothing to somebody who spoke to it: ask again.")
+        raise SilentReplyError("The model chose to say nothing to someone who spoke to it: ask again.")
     if done is None:
         return
     if done.finish_reason == "length":
         raise EmptyReplyError(
-            f"{done.model!r} wrote as much as it may and no word of it was a reply; it seems to think first: "
+            f"{done.model!r} used all the tokens it may without writing a reply; it seems to be a reasoning model: "
             "raise `max_output_tokens` under [llm]."
         )
     if done.finish_reason == "content_filter":
-        raise EmptyReplyError(f"The filter of {done.model!r} kept the reply back: say it in other words.")
+        raise EmptyReplyError(f"The filter of {done.model!r} blocked the reply: try other words.")
     raise EmptyReplyError(
         f"{done.model!r} answered with nothing: ask again, or choose another model with `familiar connect`."
     )

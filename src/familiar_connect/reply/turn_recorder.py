@@ -12,9 +12,8 @@ from datetime import datetime
 
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.budget import NO_BUDGET, OWN_REPLIES, OWN_REPLIES_UNSEEN
-from familiar_connect.context.generate import Generation
+from familiar_connect.context.generate import Generation, blocks_of
 from familiar_connect.context.pipeline import PipelineReply
-from familiar_connect.context.prompt_facts import blocks_of
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextItem, ContextRequest, DroppedNote, PipelineOutput
 from familiar_connect.llm.types import Message

@@ -85,7 +85,7 @@ def _channel_note(own: str | None) -> str:
 def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None, *, is_operator: bool) -> str:
     names, active = store.names(), store.active()
     if not names:
-        return "There are no presets. The operator brings one in with `familiar preset import FILE`."
+        return "There are no presets. My owner imports one with `familiar preset import FILE`."
     shown = [f"  {'*' if name == active else ' '} {name}" for name in names[:MAX_LISTED]]
     if len(names) > MAX_LISTED:
         shown.append(f"  … and {len(names) - MAX_LISTED} more")

@@ -27,14 +27,13 @@ from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
 from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
 from familiar_connect.slash.remind import REMIND
-from familiar_connect.slash.roleplay import CONTROLS
+from familiar_connect.slash.roleplay import CONTROLS, STOP
 from familiar_connect.slash.servers.limits import LIMITS
 from familiar_connect.slash.servers.message_actions import MESSAGE_ACTIONS
 from familiar_connect.slash.servers.model import MODEL
 from familiar_connect.slash.servers.quiet import QUIET
 from familiar_connect.slash.servers.setup import SETUP
 from familiar_connect.slash.servers.usage import USAGE
-from familiar_connect.slash.stop import STOP
 from familiar_connect.slash.subscribe import (
     SUBSCRIBE_FORUM,
     SUBSCRIBE_TEXT,

@@ -1,4 +1,4 @@
-"""The controls of a roleplay: other versions of a reply, lines taken back, changed or hidden, words gone on with.
+"""The controls of a roleplay: other versions of a reply, one ended, lines taken back, changed or hidden.
 
 Lines are named by their number, counted from the newest, which is 1.
 """
@@ -241,4 +241,30 @@ CONTROLS = (
         is_control=True,
         options=(SlashOption(name="count", description="How many.", kind=OptionKind.number),),
     ),
+)
+
+
+SAY = "say"
+NOT_YOURS = "Only my operator, or the person I am answering, can stop me."
+NOTHING = "I am not answering anyone here."
+
+
+async def run_stop(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """End the reply that is being made or is still arriving: for the operator, and for whoever is being answered."""
+    path, wanted = familiar.reply_path, ctx.words.strip().lower()
+    if not (ctx.is_operator or path.deliveries.get(ctx.channel_id).answers(ctx.author.canonical_key)):
+        return SlashReply(text=NOT_YOURS)
+    if not await path.queue.stop(ctx.channel_id):
+        return SlashReply(text=NOTHING)
+    if wanted == SAY:
+        await off_loop(note_readers, ctx, familiar)
+        await path.controls.say_stopped(door_of(ctx))
+    return SlashReply(text="Stopped. What I had written so far stays.")
+
+
+STOP = SlashCommand(
+    name="stop",
+    description="Stop my reply here. With /stop say, I say that I stopped.",
+    run=run_stop,
+    options=(SlashOption(name="how", description="say: I say that I stopped.", choices=(SAY,)),),
 )

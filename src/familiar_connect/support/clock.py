@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 LOCALTIME = Path("/etc/localtime")
 UTC_NAME = "UTC"
@@ -68,6 +67,8 @@ def machine_zone(
 
 def _check_zone(name: str) -> str:
     """*name*, where it is a zone's; else nothing."""
+    from zoneinfo import ZoneInfo  # it reads how Python was built, which takes long: most verbs need no zone
+
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -76,7 +76,7 @@ class ContentStore:
         packed = self._packed(name)
         if packed is None:
             raise self._error(
-                f"no text is stored under {name[:12]} in {self._folder}: put back a copy of its {PACK_NAME}"
+                f"no text is stored under {name[:12]} in {self._folder}: restore a copy of its {PACK_NAME}"
             )
         try:
             unpacking = zlib.decompressobj()
@@ -94,7 +94,7 @@ class ContentStore:
         except FamiliarError as error:
             return [str(error)]
         if found:
-            return [f"{self._folder / PACK_NAME} is damaged ({found[0]}): put back a copy of it"]
+            return [f"{self._folder / PACK_NAME} is damaged ({found[0]}): restore a copy of it"]
         lost: list[str] = []
         for name in sorted(set(names)):
             try:

@@ -21,11 +21,10 @@ from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.file_audience import with_audience
+from familiar_connect.memory.note_paths import people_path
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import people_path
 from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS, without_placeholders
-from familiar_connect.memory.visibility import read_server_notes, server_path, server_target
-from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.visible_memory import VisibleMemory, read_server_notes, server_path, server_target
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import one_line, printable

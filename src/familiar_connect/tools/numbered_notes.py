@@ -7,17 +7,9 @@ a file. Everything else in the file is left as it stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from familiar_connect.context.providers.scene.protocols import KeptMemory
-from familiar_connect.context.types import ContextRequest
-from familiar_connect.identity import Author
-from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import people_path
-from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import find_section
 from familiar_connect.support.text import one_line
 
@@ -71,23 +63,3 @@ def with_edited_note(text: str, memory: NumberedNote, content: str | None) -> st
 def _number(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:
     found = ((at, _LINE.match(lines[at])) for at in range(start, end))
     return [NumberedNote(int(match[1]), match[2], at) for at, match in found if match]
-
-
-class NumberedNoteReader:
-    """What a persona keeps of people and may tell here, for the list of who is here."""
-
-    def __init__(self, memory: PartAudiences | MemoryStore) -> None:
-        self._memory = memory
-
-    async def of(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[KeptMemory]]:
-        persona = request.turn.persona if request.turn is not None else ""
-        memory = VisibleMemory.of(self._memory, request)
-        return await off_loop(self._read, memory, tuple(people), persona or request.familiar_id)
-
-    def _read(self, memory: VisibleMemory, people: Sequence[Author], persona: str) -> dict[str, Sequence[KeptMemory]]:
-        found: dict[str, Sequence[KeptMemory]] = {}
-        for author in people:
-            texts = (memory.look(path).text for path in memory.files_of(people_path(author.slug)))
-            if kept := [note for text in texts for note in notes_of(text, persona)]:
-                found[author.canonical_key] = [KeptMemory(id=str(each.id), text=each.text) for each in kept]
-        return found

@@ -13,11 +13,10 @@ from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.index.protocols import Recaller, RetrievedChunk, Retriever
 from familiar_connect.memory.maintenance.links import links_of, resolve_link
+from familiar_connect.memory.note_paths import PEOPLE, people_path, people_path_prefixes, slug_of_path
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import PEOPLE, people_path, people_path_prefixes, slug_of_path
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
-from familiar_connect.memory.visibility import SERVERS, recall_scope
-from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
+from familiar_connect.memory.visible_memory import SERVERS, VisibleMemory, only_visible, recall_scope
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import truncate_chars

@@ -22,7 +22,6 @@ from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import is_dm
 from familiar_connect.tools.long_term import LongTermMemoryTools, ShortTermNoteTool
 from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
 from familiar_connect.tools.search_memory import FollowLinksTool, SearchMemoryTool
@@ -210,4 +209,4 @@ def _may_note(request: ContextRequest) -> bool:
 
 
 def _may_stick(request: ContextRequest, scene: Scene) -> bool:
-    return bool(scene.stickers) and not is_dm(request) and request.settings.sticker_usage_enabled
+    return bool(scene.stickers) and not request.is_dm and request.settings.sticker_usage_enabled

@@ -9,12 +9,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from familiar_connect.chat.message_parts import Sticker
-from familiar_connect.identity import Author
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # every verb that reads settings loads this file
+    from familiar_connect.chat.message_parts import Sticker
+    from familiar_connect.identity import Author
     from familiar_connect.llm.types import ToolSpec
 
 
@@ -161,7 +160,7 @@ def id_argument(given: Mapping[str, object], name: str = "id") -> int:
 
 
 Notify = Callable[[MemoryChange], Awaitable[None]]
-SendSticker = Callable[[Sticker], Awaitable[None]]
+SendSticker: TypeAlias = "Callable[[Sticker], Awaitable[None]]"
 """Puts a sticker into the channel being answered."""
 
 

@@ -18,7 +18,7 @@ MAX_WAITING = 3_000
 """Pieces that wait, of everybody together: five minutes. The oldest of more are lost, and that is said."""
 REOPEN_S = 1.0
 """Ears that broke are made anew no more often than this."""
-BROKEN = "The ears broke and were made anew; a word may be lost."
+BROKEN = "Speech recognition failed and was restarted; a word may be lost."
 
 logger = logging.getLogger(__name__)
 
@@ -103,4 +103,4 @@ class AudioFeed:
             self._waiting.popleft()
         if not self._is_overfull:
             self._is_overfull = True
-            self._show("More sound comes than can be listened to; the oldest of it is lost.")
+            self._show("Sound comes in faster than I can listen; the oldest of it is lost.")

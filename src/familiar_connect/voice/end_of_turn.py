@@ -15,6 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.voice.back_channels import language_code
 from familiar_connect.voice.interruption import InterruptionLimits
 from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS
@@ -230,7 +231,7 @@ SMALL_MODEL_REPLY_S = 20.0
 
 def longest_reply_s(config: CharacterConfig) -> float | None:
     """How long a reply may be spoken; None: as long as it is."""
-    is_small = config.llm["main_prose"].is_small_default
+    is_small = config.llm[MAIN_SLOT].is_small_default
     return config.longest_reply_s if config.longest_reply_s is not None else SMALL_MODEL_REPLY_S if is_small else None
 
 

@@ -96,7 +96,7 @@ class _Listener:
         except Exception as error:  # whatever a recogniser dies of, the next stretch is recognised
             logger.warning("speech could not be recognised", extra={"error": str(error) or type(error).__name__})
             self._callbacks.on_trouble(
-                f"{self._speaker or 'Somebody'} said something that could not be made out "
+                f"{self._speaker or 'Someone'} said something that could not be made out "
                 f"({segment.end - segment.start:.0f} s of speech)."
             )
             return ""
@@ -104,7 +104,7 @@ class _Listener:
     def _put(self, segment: SpeechSegment) -> None:
         if self._segments.qsize() >= MAX_WAITING:
             self._segments.get_nowait()
-            self._callbacks.on_trouble("More is being said than can be made out; the oldest of it is lost.")
+            self._callbacks.on_trouble("People speak faster than I can make out; the oldest of it is lost.")
         self._segments.put_nowait(segment)
 
     def _tell_activity(self, event: VoiceActivityEvent, _at: float) -> None:

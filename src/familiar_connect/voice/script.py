@@ -47,7 +47,7 @@ class ScriptLine:
 
 def read_script(path: Path) -> list[ScriptLine]:
     """The lines of the script at *path*; recordings are looked for beside it."""
-    data = read_json(path, limit=MAX_SCRIPT_BYTES, what="a script of a talk is small: recordings stand in files")
+    data = read_json(path, limit=MAX_SCRIPT_BYTES, what="a script of a talk is small: recordings go into files")
     lines = JsonObject(data, str(path)).data.get("lines")
     if not isinstance(lines, list) or not lines:
         raise ConfigError(f'{path}: "lines" must be a list of what people say, and not empty')

@@ -63,7 +63,7 @@ class SpeechService:
             return
         if not may_carry_key(self.base_url):
             raise SpeechServiceError(
-                f"{self.safe_url} is another machine and not reached over https://, so no key is sent there: "
+                f"{self.safe_url} is another machine and the address is not https://, so no key is sent there: "
                 "use https:// in `base_url`.",
                 is_final=True,
             )
@@ -107,7 +107,7 @@ class SpeechService:
     def _how_to_set_key(self) -> str:
         if self.key_name is None:
             return "name the variable of one by `api_key_env` in the settings"
-        return f"enter it anew with `{command_name()} keys set {self.key_name}`"
+        return f"enter it again with `{command_name()} keys set {self.key_name}`"
 
 
 @dataclass(frozen=True, kw_only=True)

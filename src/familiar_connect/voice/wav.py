@@ -44,7 +44,7 @@ def read_wav(path: Path) -> bytes:
             sound = file.readframes(frames)
     except (wave.Error, EOFError) as error:
         raise SoundFileError(
-            f"{path} is no WAV file of plain samples ({error or 'it ends too early'}); "
+            f"{path} is not a WAV file of plain samples ({error or 'it ends too early'}); "
             f"`ffmpeg -i {path.name} question.wav` makes one"
         ) from error
     except OSError as error:

@@ -125,7 +125,7 @@ class FrameReader:
                 return None
             size, at = int.from_bytes(buffer[at : at + width]), at + width
         if size > self._max_bytes:
-            raise BadFrameError("a frame larger than may come", TOO_LARGE)
+            raise BadFrameError("a frame larger than allowed", TOO_LARGE)
         if len(buffer) < at + size:
             return None
         payload = bytes(buffer[at : at + size])
@@ -148,7 +148,7 @@ class MessageReader:
         self._kind = frame.opcode if self._kind is None else self._kind
         self._parts += frame.payload
         if len(self._parts) > self._max_bytes:
-            raise BadFrameError("a message larger than may come", TOO_LARGE)
+            raise BadFrameError("a message larger than allowed", TOO_LARGE)
         if not frame.is_last:
             return None
         kind, whole = self._kind, bytes(self._parts)

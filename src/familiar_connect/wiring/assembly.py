@@ -22,7 +22,6 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.context.media import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
-from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.render import render_options
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.channels import ChannelLabels, LivePlaces
@@ -31,6 +30,7 @@ from familiar_connect.conversation.spending import SpendingMeter, token_prices
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.withdrawal.copies import copy_keepers
@@ -114,7 +114,7 @@ class AssemblyInputs:
     fetches_media: bool = True
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
     rng: random.Random = field(default_factory=random.Random)
-    """What chances are taken from."""
+    """Seed for random choices."""
     added: AddedParts = NOTHING_ADDED
     """What extensions bring."""
     consent: OwnerConsent | None = None

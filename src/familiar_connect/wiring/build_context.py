@@ -15,6 +15,7 @@ from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.chat.place import Place
 from familiar_connect.config.channel import ChannelConfig
 from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.config.types import PromptOrder, is_step_on
 from familiar_connect.context.media import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
@@ -33,7 +34,6 @@ from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, ModeInstructionProvider
 from familiar_connect.context.providers.owner_notes import ChannelNotesProvider, ConditioningProvider, PinnedProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
-from familiar_connect.context.providers.scene.people import ChannelReminders
 from familiar_connect.context.providers.scene.server import AssetsProvider, ServerInfoProvider, ServerMemoriesProvider
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.render import RenderOptions
@@ -41,7 +41,7 @@ from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.pins import PinnedFiles
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
-from familiar_connect.memory.visibility import SERVERS
+from familiar_connect.memory.visible_memory import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.regex_scripts import rewrites_reply
 from familiar_connect.presets.types import RegexScript
@@ -71,7 +71,7 @@ def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock)
             privacy=stores.privacy,
             zone=ZoneInfo(config.display_tz),
             clock=clock,
-            reminders=ChannelReminders(stores.reminders),
+            reminders=stores.reminders,
         ),
         "sample_dialogues": SampleDialoguesProvider(stores.memory),
     }
@@ -205,7 +205,7 @@ class PipelineFactory:
             wanted,
             pre_processors,
             post_processors,
-            model=self.models.get("main_prose", model=channel.model),
+            model=self.models.get(MAIN_SLOT, model=channel.model),
             budget_by_layer=channel.budget_by_layer,
             options=self.options,
             arranger=PresetArranger(),

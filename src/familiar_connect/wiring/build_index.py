@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import index_folder
-from familiar_connect.context.providers.character import persona_name
 from familiar_connect.memory.index.indexing_store import (
     LONGEST_WAIT_S,
     Indexer,
@@ -28,6 +27,7 @@ from familiar_connect.memory.index.protocols import (
     SearchReadiness,
 )
 from familiar_connect.memory.people import read_aliases
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.stores import Stores

@@ -21,8 +21,8 @@ from familiar_connect.config.channel import ChannelConfig
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.history.compact_summary import CompactSummary
 from familiar_connect.context.render import render_options
 from familiar_connect.conversation.admission import Admission
@@ -40,6 +40,7 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
@@ -206,7 +207,7 @@ def build_conversation(
         options=MonitorOptions(
             familiar_id=familiar_id,
             decide_with=config.decide_with,
-            reply_model=inputs.models.model("main_prose"),
+            reply_model=inputs.models.model(MAIN_SLOT),
             labels=inputs.labels,
             privacy=stores.privacy,
             clock=inputs.clock,

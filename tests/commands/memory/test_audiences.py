@@ -80,4 +80,4 @@ def test_a_settled_file_is_told_in_one_sentence(run: Run) -> None:
     outcome = run("audiences", "--accept", "people/discord-1001.md")
 
     assert outcome.code == 1
-    assert "people/discord-1001.md is settled already" in outcome.err
+    assert "people/discord-1001.md already has an audience" in outcome.err

@@ -66,7 +66,7 @@ def test_the_name_typed_erases(run: Run, root: Path) -> None:
     assert "Erased 5 turns" in outcome.out
     assert "… free pages" in outcome.err
     assert not (root / "memory" / ALICE_FILE).exists()
-    assert "nobody called 'Alice'" in run("forget", "Alice", "--yes").err
+    assert "no one called 'Alice'" in run("forget", "Alice", "--yes").err
 
 
 def test_scripts_forget_too(run: Run, root: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_was_cut_is_finished_first(run: Run, root: Path) -> None:
     (root / "audit" / "forgetting.json").write_text(json.dumps(to_plain(order)))
     outcome = run("forget", "Bob", typed="no\n")
 
-    assert "finishing an earlier run that was cut: discord:1001" in outcome.err
+    assert "finishing an earlier run that was interrupted: discord:1001" in outcome.err
     assert not (root / "memory" / ALICE_FILE).exists()
     assert (root / "memory" / "people" / "discord-1002.md").exists()
 
@@ -157,4 +157,4 @@ def test_the_owner_is_found_by_the_name_they_have_just_given(tmp_path: Path) -> 
     assert "Type Sam to erase it" in done.stdout
     assert "of Sam (terminal:you)" in done.stdout
     assert "long day" not in run_program(tmp_path, "logs").stdout
-    assert "nobody called 'Bo' is known" in one_sentence(run_program(tmp_path, "memory", "forget", "Bo"))
+    assert "no one called 'Bo' is known" in one_sentence(run_program(tmp_path, "memory", "forget", "Bo"))

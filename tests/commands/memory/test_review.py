@@ -119,4 +119,4 @@ def test_check_tells_and_proposes(run: Run, root: Path) -> None:
     assert outcome.json["proposal"].startswith("housekeeping-")
     assert run("review", "--approve", outcome.json["proposal"]).code == 0
     assert "(../people/discord-1001.md)" in (root / "memory" / "topics" / "pixel.md").read_text()
-    assert "2 proposals and batches wait" in run("check").out
+    assert "2 proposals and batches are waiting" in run("check").out

@@ -84,7 +84,7 @@ def test_nothing_found_is_exit_code_1(home: Path, capsys: Shown) -> None:
     """And a sentence."""
     (home / "familiars" / "wren" / "history.db").unlink()
     assert call_command(memory_search.search, home, "zzyzx", "--turns") == 1
-    assert capsys.readouterr().out == "Nothing in memory bears on that.\n"
+    assert capsys.readouterr().out == "Nothing in memory matches that.\n"
 
 
 def test_a_list_that_is_cut_says_that_there_is_more(home: Path, capsys: Shown) -> None:
@@ -164,7 +164,7 @@ def test_reindex_in_words(home: Path, capsys: Shown) -> None:
     call_command(memory_search.reindex, home)
 
     shown = capsys.readouterr().out
-    assert "Took in 3 files and 3 turns, removed 0 files" in shown
+    assert "Added 3 files and 3 turns, removed 0 files" in shown
     assert "embedder: hashing-384" in shown
 
 

@@ -67,7 +67,7 @@ def test_why_quotes_the_words_it_came_from(run: Run) -> None:
 
 def test_an_earlier_version_is_put_back(run: Run, root: Path) -> None:
     """And what stood there is a version too."""
-    assert run("restore", "Alice", "1").out == f"{ALICE_FILE} is as it was in version 1 again; this is version 4\n"
+    assert run("restore", "Alice", "1").out == f"{ALICE_FILE} matches version 1 again; this is version 4\n"
     assert "lives on coffee" in (root / "memory" / ALICE_FILE).read_text()
     again = {"file": ALICE_FILE, "restored": 3, "version": 5, "changed": True}
     assert run("restore", ALICE_FILE, "3", "--json").json == again
@@ -86,7 +86,7 @@ def test_a_version_that_stands_there_makes_no_new_one(run: Run) -> None:
     """Nothing changed, and that is said."""
     told = run("restore", "Alice", "v3").out
 
-    assert told == f"{ALICE_FILE} is as it was in version 3 already; nothing was changed\n"
+    assert told == f"{ALICE_FILE} already matches version 3; nothing was changed\n"
     assert [row["version"] for row in run("log", "Alice", "--json").json] == [1, 2, 3]
     again = {"file": ALICE_FILE, "restored": 3, "version": 3, "changed": False}
     assert run("restore", "Alice", "3", "--json").json == again

@@ -152,13 +152,39 @@ def test_what_stands_before_the_first_telling_sentence_is_left_out() -> None:
 
 def test_doubt_is_told_and_long_words_are_cut_to_their_sentence() -> None:
     """Where a line holds little of what is asked for."""
-    unsure = quote_memory((), ["Sam: The ferry was late."], turn_of("when did my uncle Bob sell the ferry?"))
+    unsure = quote_memory((), ["Sam: The ferry was late on 3 May."], turn_of("when did my uncle Bob sell the ferry?"))
     assert unsure is not None
     assert unsure.startswith("I am not sure, but you told me: “")
     long = "It rained. " * 40 + "My bike is called Thunder. " + "Then it snowed. " * 40
     assert quote_memory((), [f"Sam: {long}"], turn_of("what is my bike called?")) == (
         "You told me: “My bike is called Thunder.”"
     )
+
+
+def test_what_was_said_otherwise_later_is_not_quoted() -> None:
+    """Of what was found the later day counts, before it a note, and before both what was said in this talk."""
+    asked = "Where do I live?"
+    found = ["[2026-03-02 18:00]\nSam: I moved to Vienna last week.", "[2026-02-01 18:00]\nSam: I live in Graz."]
+    for order in (found, found[::-1]):
+        assert quote_memory((), order, turn_of(asked)) == "You told me: “I moved to Vienna last week.”"
+    noted = (ContextItem.of("system", "# Sam\n\n- Sam: I moved to Vienna last week.", tag=ItemTag.PEOPLE),)
+    assert quote_memory(noted, found[1:], turn_of(asked)) == "You told me: “I moved to Vienna last week.”"
+    told = turn_of(asked, ("Sam", "I live in Linz now."))
+    assert quote_memory(noted, found, told) == "You told me: “I live in Linz now.”"
+    renamed = ["[2026-02-01]\nSam: My cat is called Pixel.", "[2026-02-02]\nSam: My cat is called Pebble, not Pixel."]
+    assert quote_memory((), renamed[::-1], turn_of("What is my cat called?")) == (
+        "You told me: “My cat is called Pebble, not Pixel.”"
+    )
+
+
+def test_a_question_is_no_answer_and_nobody_elses_fact_is_ones_own() -> None:
+    """Nor is a line without a place one to "where"."""
+    bell = ["Sam: Barely. What is that bell I keep hearing under the water?"]
+    assert quote_memory((), bell, turn_of("Who rings the bell?")) is None
+    sister = ["Sam: My sister Änne has her birthday on 3 March."]
+    assert quote_memory((), sister, turn_of("When is my birthday?")) == NOTHING_TOLD
+    assert quote_memory((), sister, turn_of("Where does my sister live?")) == NOTHING_TOLD
+    assert quote_memory((), sister, turn_of("When is my sister's birthday?")) == f"You told me: “{sister[0][5:]}”"
 
 
 @given(st.text(max_size=400), st.text(max_size=400))

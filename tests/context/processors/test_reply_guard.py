@@ -124,6 +124,18 @@ def test_a_sentence_of_an_earlier_reply_ends_a_small_models_reply() -> None:
     assert guard_text(f"{copied} And this here is quite new to you.", earlier)[1] is None
 
 
+@pytest.mark.parametrize("size", [1, 4, 9, 40])
+def test_a_sentence_that_began_otherwise_is_not_torn_where_its_end_is_known(size: int) -> None:
+    """The part that was shown would end within a word; the sentence behind it is compared as ever."""
+    earlier = ["I'll go for a walk to the park and I'll keep the tea warm until the rain ends. You have good news!"]
+    text = "Okay, let us go for a long walk and I'll keep the tea warm until the rain ends."
+    pieces = [f"{text} You have good news! Bye."[at : at + size] for at in range(0, len(text) + 26, size)]
+    guard = ReplyGuard(earlier, by_sentence=True)
+
+    assert ("".join(map(guard.feed, pieces)) + guard.close()).rstrip() == text
+    assert (guard.fault, guard.end_reason) == (None, COPIES)
+
+
 def test_an_earlier_reply_is_not_said_again() -> None:
     """Nearly the same is the same, too; what only begins so is shown as soon as it differs."""
     assert guard_text(KETTLE, [KETTLE]) == ("", COPIES)
@@ -176,6 +188,8 @@ def test_a_sentence_of_any_earlier_reply_ends_the_reply_before_it() -> None:
     assert guard_text("Sit down. You have good news! Tell me.", earlier, by_sentence=True)[0] == "Sit down."
     assert guard_text("You have good news!", earlier, by_sentence=True) == ("", COPIES)
     assert guard_text("The tea is hot. So it goes.", earlier, by_sentence=True)[0] == "The tea is hot. So it goes."
+    asked = "I'm glad to see you're here. What's your name?"
+    assert guard_text("Lena is kind. What's your name?", [asked], by_sentence=True)[0] == "Lena is kind."
 
 
 @pytest.mark.parametrize("pieces", [("\n", "Hello, Sam.", "\nBut", " no."), ("\nHello,", " Sam.\nBut no.")])

@@ -11,9 +11,9 @@ import pytest
 from familiar_connect.chat.types import Turn, TurnFlags
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.budget import Budgeter
-from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider, persona_name
+from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
-from familiar_connect.memory.persona import read_persona_name
+from familiar_connect.memory.persona import persona_name, read_persona_name
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.tokens import estimate_tokens

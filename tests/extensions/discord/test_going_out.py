@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from familiar_connect.extensions.discord.demo.world import Payload
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.long_text import make_words
 from tests.fakes.scripted_familiar import with_growing_replies

@@ -11,7 +11,7 @@ from familiar_connect.config import CharacterConfig
 from familiar_connect.config.character import change_section
 from familiar_connect.extensions.discord import adapter
 from familiar_connect.extensions.discord.demo.world import FORUM, PUBLIC_THREAD, VOICE_MESSAGE_FLAG, FakePerson
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.waiting import until
 

@@ -161,7 +161,7 @@ async def test_the_tokens_of_a_channel_are_counted_over_a_restart(tmp_path: Path
         elsewhere = await answered(den, "four")
 
         assert (first, then, aside, elsewhere) == (True, False, False, True)
-        assert "all I may in this channel for today" in notices_in(den, same)[0]
+        assert "used up today's limit in this channel" in notices_in(den, same)[0]
 
 
 async def test_replies_of_the_last_hour_are_counted_over_a_restart(tmp_path: Path) -> None:

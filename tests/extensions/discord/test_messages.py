@@ -9,7 +9,8 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.extensions.discord.demo.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG, FakePerson
 from familiar_connect.extensions.discord.inbound import to_inbound
 from familiar_connect.extensions.discord.place import DiscordPlace
-from familiar_connect.history.message_edits import DELETED, MessageEdits
+from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.types import DELETED
 from familiar_connect.identity import PrivacyLevel
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until

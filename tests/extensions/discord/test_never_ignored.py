@@ -14,7 +14,7 @@ from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
 from familiar_connect.extensions.discord.demo.world import Room
 from familiar_connect.llm.types import Message
-from familiar_connect.slash.stop import NOT_YOURS
+from familiar_connect.slash.roleplay import NOT_YOURS
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.long_text import make_words
 from tests.fakes.scripted_familiar import with_dms
@@ -68,7 +68,7 @@ async def test_f4_a_second_empty_answer_is_said(tmp_path: Path) -> None:
         told = await until_noticed(den, den.room)
         owner = await den.server.until_replied(den.server.world.direct_room(den.server.world.owner))
 
-        assert told == "No reply: the model answered with nothing, twice. My owner is told more."
+        assert told == "No reply: the model answered with nothing, twice. My owner gets the details."
         assert "`familiar connect`" in owner[0]
 
 
@@ -90,7 +90,7 @@ async def test_f4_a_second_silence_to_a_mention_is_told_as_what_it_is(tmp_path: 
         await den.wait_until_idle()
         trace = den.familiar.reply_path.collector.last_trace("ember")
 
-        assert told == "No reply: the model chose to say nothing, twice. My owner is told more."
+        assert told == "No reply: the model chose to say nothing, twice. My owner gets the details."
         assert den.server.replies_in(den.room) == [""]
         assert trace is not None
         assert trace.tags["silent"] == "yes"
@@ -106,7 +106,7 @@ async def test_f4_a_second_silence_to_a_mention_is_told_as_what_it_is(tmp_path: 
             "api_key_env",
         ),
         (ModelTimeoutError("no first word within `first_token_s`."), "the model took too long", "first_token_s"),
-        (ValueError("SECRET"), "something of mine failed", "familiar doctor"),
+        (ValueError("SECRET"), "something went wrong on my side", "familiar doctor"),
     ],
 )
 async def test_a_failure_is_told_in_its_own_words(tmp_path: Path, failure: Exception, shortly: str, fully: str) -> None:
@@ -116,7 +116,7 @@ async def test_a_failure_is_told_in_its_own_words(tmp_path: Path, failure: Excep
         told = await until_noticed(den, den.room)
         owner = await den.server.until_replied(den.server.world.direct_room(den.server.world.owner))
 
-        assert told == f"No reply: {shortly}. My owner is told more."
+        assert told == f"No reply: {shortly}. My owner gets the details."
         assert fully in owner[0]
         assert "SECRET" not in owner[0] + told
 
@@ -223,4 +223,7 @@ async def test_what_nobody_foresaw_while_a_turn_is_made_is_told_too(
         monkeypatch.setattr(den.familiar.reply_path.turns, "build", fails)
         await den.mention("hello?")
 
-        assert await until_noticed(den, den.room) == "No reply: something of mine failed. My owner is told more."
+        assert (
+            await until_noticed(den, den.room)
+            == "No reply: something went wrong on my side. My owner gets the details."
+        )

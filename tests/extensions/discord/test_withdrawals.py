@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.extensions.discord.adapter import BAN_REACHES_BACK
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from familiar_connect.llm.types import Message
 from familiar_connect.rehearsal.models import echo_memory
 from tests.fakes.familiar_on_discord import familiar_on_discord

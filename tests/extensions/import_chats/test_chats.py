@@ -66,7 +66,7 @@ def test_a_text_that_is_no_log_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "novel.txt"
     path.write_text("It was a dark night.\n", encoding="utf-8")
 
-    with pytest.raises(ChatImportError, match=r"novel\.txt, line 1: does not begin with a name and a colon"):
+    with pytest.raises(ChatImportError, match=r"novel\.txt, line 1: does not start with a name and a colon"):
         messages_of(path)
 
 

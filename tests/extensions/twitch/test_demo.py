@@ -36,10 +36,10 @@ def test_the_demo_of_twitch_answers_without_a_token(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Ember is starting on Twitch.")
-    assert "This is a Twitch of our own on this computer." in done.stdout
+    assert "This is a small local stand-in for Twitch." in done.stdout
     assert "Good evening, Ada." in done.stdout
     assert "Ember (to Ben): You share nothing with me (privacy: full)" in done.stdout
-    assert "(Cy is no moderator, so that was not done.)" in done.stdout
+    assert "(Cy is not a moderator, so that was not done.)" in done.stdout
     assert "(Nobody is shown that: You will be able to talk again in 5 seconds. [msg_slowmode])" in done.stdout
     asked = " ".join(str(request.payload["messages"]) for request in server.requests)
     assert "psst" not in asked, "the familiar takes no whispers"

@@ -15,7 +15,7 @@ from familiar_connect.errors import DeliveryError, SetupError
 from familiar_connect.extensions.twitch import account, adapter, eventsub
 from familiar_connect.extensions.twitch.demo import topics
 from familiar_connect.extensions.twitch.demo.faults import Fault
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from tests.fakes.long_text import make_words
 from tests.fakes.twitch_server import Token, TwitchServer
 from tests.fakes.twitch_stage import Stage, ada_streams, both_listen, on_stage

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.types import DELETED
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.support.aio import cancel_and_wait

@@ -186,7 +186,7 @@ async def test_what_a_bots_account_may_not_see_is_said_to_the_owner(tmp_path: Pa
         await stage.server.chat("Ember, hello!")
         await stage.server.until(lambda: stage.server.sent)
 
-        sentence = "Twitch tells nothing of channel.cheer: it takes the streamer's token with the right bits:read."
+        sentence = "Twitch sends no channel.cheer events: it takes the streamer's token with the right bits:read."
         assert sentence in stage.told[3]
         assert len(stage.told) == 6, "followers too: it is no moderator"
 
@@ -251,7 +251,7 @@ async def test_a_right_taken_back_ends_in_a_sentence(tmp_path: Path) -> None:
         gone = {"subscription": {"type": "channel.chat.message", "status": "authorization_revoked"}}
         await stage.server.raw("revocation", gone)
 
-        with pytest.raises(SetupError, match=r"took back .*secrets\.env as TWITCH_TOKEN"):
+        with pytest.raises(SetupError, match=r"withdrew .*secrets\.env as TWITCH_TOKEN"):
             await asyncio.wait_for(asyncio.shield(stage.task), 200)
 
 

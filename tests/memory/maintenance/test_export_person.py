@@ -51,7 +51,7 @@ def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
 
     with pytest.raises(FamiliarError, match="exists already"):
         export_person(who, target, familiar_id="mira", history=history, store=store)
-    with pytest.raises(FamiliarError, match="is no folder"):
+    with pytest.raises(FamiliarError, match="is not a folder"):
         export_person(who, tmp_path / "no" / "x.zip", familiar_id="mira", history=history, store=store)
     history.close()
     assert target.read_text() == "mine"

@@ -242,7 +242,7 @@ def test_a_person_is_found_by_any_name_and_never_guessed(root: Path) -> None:
 
     with pytest.raises(PersonNotFound, match=r"2 people: twitch:5 \(Alice\); discord:1001 \(Alice\)"):
         find_person("Alice", familiar_id="mira", history=history, store=store)
-    with pytest.raises(PersonNotFound, match="nobody called 'Zoe'"):
+    with pytest.raises(PersonNotFound, match="no one called 'Zoe'"):
         find_person("Zoe", familiar_id="mira", history=history, store=store)
     assert find_person("discord:99", familiar_id="mira", history=history, store=store).turns == 0
     history.close()

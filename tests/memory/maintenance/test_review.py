@@ -197,7 +197,7 @@ def test_unknown_ids_and_files_are_told(store: MemoryStore, review: Review) -> N
     """By name, with what there is."""
     review.propose(plan_for(store))
 
-    with pytest.raises(MemoryStoreError, match="nothing waits under 'r9'"):
+    with pytest.raises(MemoryStoreError, match="nothing is waiting under 'r9'"):
         review.show("r9")
     with pytest.raises(MemoryStoreError, match=r"no file 'x\.md'; it has: people/discord-1\.md, topics/ska\.md"):
         review.approve("r1", ["x.md"])
@@ -209,7 +209,7 @@ def test_the_queue_is_bounded(store: MemoryStore, review: Review, monkeypatch: p
     review.propose(plan_for(store, "r1"))
     review.propose(plan_for(store, "r2"))
 
-    with pytest.raises(MemoryStoreError, match="2 proposals wait"):
+    with pytest.raises(MemoryStoreError, match="2 proposals are waiting"):
         review.propose(plan_for(store, "r3"))
 
 

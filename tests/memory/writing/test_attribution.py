@@ -74,6 +74,16 @@ def test_of_three_words_two_are_enough_and_one_is_not_however_rare(tmp_path: Pat
     assert behind == set(common)
 
 
+def test_a_word_that_everybody_says_weighs_less_than_a_rare_one(tmp_path: Path) -> None:
+    """Of two, the rare one alone is enough to stand behind both."""
+    table = WriterSetup(tmp_path)
+    table.say((BOB, "Violin."), *[(ALICE, "Harbour.") for _ in range(5)])
+    found = cut_batch(table.history.turns_since_watermark(familiar_id=FAMILIAR), zone=UTC, bounds=Bounds())
+    assert found is not None
+
+    assert SourceFinder(found).turns_behind("Violin harbour") == (found.turns[0].id,)
+
+
 def test_sentences_of_a_paragraph_are_told_apart(batch: Batch) -> None:
     """Only the sentence in question is marked."""
     text = "She moved to Lyon last week. She secretly hates ska music. I like her.\n"

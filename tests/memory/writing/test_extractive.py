@@ -15,7 +15,7 @@ from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writer import MemoryWriter
-from familiar_connect.memory.writing.extractive import ABOUT_LINES, SAID_LINES
+from familiar_connect.memory.writing.extractive import ABOUT_LINES, MAX_LINES_PER_PASS, SAID_LINES
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from tests.fakes.writer_setup import ALICE, BOB, CONVERSATION, EVENING, WriterSetup
 
@@ -111,6 +111,79 @@ async def test_what_the_owner_wrote_stays(tmp_path: Path) -> None:
     await small(table).run()
 
     assert "My oldest friend." in table.read("people/discord-1.md")
+
+
+async def test_what_is_answered_otherwise_in_the_same_talk_is_not_kept(tmp_path: Path) -> None:
+    """The later answer stands alone; what somebody else said stays."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "I live in Graz with two cats."), (ALICE, "I live in Lyon now."), (BOB, "I live in Graz, too."))
+    await small(table).run()
+
+    assert "Graz" not in table.read("people/discord-1.md")
+    assert "I live in Lyon now." in table.read("people/discord-1.md")
+    assert "I live in Graz, too." in table.read("people/discord-2.md")
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_whoever_talks_alone_is_taken_to_tell_of_their_own(tmp_path: Path, others: int) -> None:
+    """Among several, she may be anybody's."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "She works at the bakery."), *[(BOB, "I live in Graz.")] * others)
+    await small(table).run()
+
+    assert ("bakery" in table.read("people/discord-1.md")) is not bool(others)
+
+
+async def test_a_slip_takes_back_what_its_speaker_said_just_before(tmp_path: Path) -> None:
+    """That and nothing else; whoever has said nothing yet takes back nothing."""
+    table = WriterSetup(tmp_path)
+    table.say((BOB, "scratch that"), (ALICE, "I live in Lyon."), (ALICE, "I'm allergic to nuts."))
+    table.say((BOB, "I work as a baker."), (ALICE, "scratch that"))
+    await small(table).run()
+
+    assert "I live in Lyon." in table.read("people/discord-1.md")
+    assert "allergic" not in table.read("people/discord-1.md")
+    assert "I work as a baker." in table.read("people/discord-2.md")
+
+
+async def test_a_pass_quotes_so_much_of_a_talk_and_no_more(tmp_path: Path) -> None:
+    """What weighs most, in the order it was said."""
+    table = WriterSetup(tmp_path)
+    table.say(*[(ALICE, f"I like record number {number} of my shelf.") for number in range(MAX_LINES_PER_PASS + 5)])
+    table.say((ALICE, "I decided to marry my partner Tom on June 3, and I will always remember it."))
+    await small(table).run()
+    said = bullets_under(table.read(SESSION), "What was said")
+
+    assert len(said) == MAX_LINES_PER_PASS
+    assert said[0] == "Alice said: I like record number 0 of my shelf."
+    assert "June 3" in said[-1]
+
+
+async def test_what_is_said_over_and_over_takes_one_place(tmp_path: Path) -> None:
+    """Other words have the rest; the quote is of when it was first said."""
+    table = WriterSetup(tmp_path)
+    table.say(*[(ALICE, "I decided to marry my partner Tom on June 3.")] * (MAX_LINES_PER_PASS + 5))
+    table.say((ALICE, "I like record number 1 of my shelf."))
+    await small(table).run()
+    promise = "Alice said: I decided to marry my partner Tom on June 3."
+
+    assert bullets_under(table.read(SESSION), "What was said") == [
+        promise,
+        "Alice said: I like record number 1 of my shelf.",
+    ]
+    assert Provenance(tmp_path / "audit").sources_of(SESSION)[part_hash(promise)] == (1,)
+
+
+async def test_a_quote_stands_in_the_list_also_where_the_owner_wrote_the_same(tmp_path: Path) -> None:
+    """The quote says who said it when; one that a list has is not added again."""
+    table = WriterSetup(tmp_path)
+    table.memory.write_file("people/discord-1.md", "# Alice\n\nI like tea.\n\n## Tastes\n- I like jam!\n")
+    table.say((ALICE, "I like tea."), (ALICE, "I like jam."))
+    await small(table).run()
+
+    assert bullets_under(table.read("people/discord-1.md"), "What they said about themselves") == [
+        "2026-04-07, Alice said: I like tea."
+    ]
 
 
 async def test_quotes_cannot_break_out_of_their_line(tmp_path: Path) -> None:

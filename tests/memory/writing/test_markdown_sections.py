@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
-    keep_bullets,
     with_bullets,
     without_sections,
 )
@@ -66,16 +65,6 @@ def test_a_section_of_prose_keeps_it() -> None:
     """The list begins behind it."""
     assert with_bullets("## L\nprose\n\n## M\n", "L", ["b"]) == "## L\nprose\n\n- b\n\n## M\n"
     assert with_bullets("## L\n", "L", ["b"]) == "## L\n- b\n"
-
-
-def test_only_wanted_bullets_are_kept() -> None:
-    """Further lines of a dropped bullet go with it; other text stays."""
-    kept = keep_bullets(PAGE, "Aliases", {"Ally", "Al"})
-
-    assert "Lys" not in kept
-    assert "(from school)" not in kept
-    assert "She dislikes both." in kept
-    assert bullets_under(kept, "Aliases") == ["Ally", "Al"]
 
 
 def test_sections_can_be_left_out() -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from familiar_connect.audience import OWNER
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.commands.group_chat import build_roster, open_group_chat
 from familiar_connect.config.groups import GroupConfig, TurnOrder
 from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.familiar import Familiar
@@ -21,6 +20,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Message
+from familiar_connect.platforms.group_talk import build_roster, open_group_chat
 from familiar_connect.platforms.terminal.group import GroupTerminal
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.screen import Screen

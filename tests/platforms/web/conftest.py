@@ -1,7 +1,8 @@
-"""One browser and one page for each module of browser tests; each test has a chat of its own on it."""
+"""One browser for a run and one page for each module of browser tests; each test has a chat of its own on it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,23 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """The browser, which takes longer to start than a test, and the loop that Playwright works on from then on."""
     with open_browser() as opened:
-        yield opened
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield opened, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """The browser. Its loop counts as the running one while the tests of a module drive it: others have their own."""
+    opened, loop = chromium
+    asyncio._set_running_loop(loop)
+    yield opened
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +62,12 @@ def running(home: Path) -> Iterator[PageProcess]:
 
 @pytest.fixture(scope="module")
 def profile(browser: Browser, running: PageProcess) -> Iterator[BrowserContext]:
-    """A profile of the browser that has entered: to make one takes as long as a test. The page stores nothing in it."""
+    """A profile of the browser that has entered: to make one takes as long as a test. The page stores nothing in it.
+
+    Its first tab stays, empty, since a tab in a window that is there costs less than a window.
+    """
     with open_visit(browser, running.address) as entered:
-        entered.page.close()
+        entered.page.goto("about:blank")
         yield entered.context
 
 
@@ -64,6 +81,6 @@ def visit(profile: BrowserContext, running: PageProcess) -> Iterator[Visit]:
         opened.page.locator("[data-ready]").wait_for()
         yield opened
     finally:
-        for page in profile.pages:
+        for page in profile.pages[1:]:
             page.close()
     assert opened.faults == []

@@ -310,5 +310,5 @@ async def test_who_keeps_a_half_sent_password_waiting_is_let_go() -> None:
     async def never() -> dict[str, Any]:
         return await asyncio.Future()
 
-    with pytest.raises(HomeError, match="did not come in time"):
+    with pytest.raises(HomeError, match="did not arrive in time"):
         await limit_body(never, 10, within_s=0.0)()

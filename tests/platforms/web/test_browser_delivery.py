@@ -104,7 +104,7 @@ def test_a_line_waits_until_its_record_came_back(visit: Visit, program: Program)
     program.start("wren")
     wait_until_kept(page, "Is anyone there?")
     wait_until_kept(other, "And there?")
-    page.locator(".notice", has_text="The program was started again").wait_for()
+    page.locator(".notice", has_text="The program restarted").wait_for()
     assert [count_kept(program, each, "Is anyone there?") for each in ("ember", "wren")] == [1, 0]
     assert [count_kept(program, each, "And there?") for each in ("ember", "wren")] == [0, 1]
 
@@ -161,7 +161,7 @@ def test_a_familiar_that_was_exchanged_hears_nothing_meant_for_the_one_before(vi
     shutil.rmtree(program.home / "familiars" / "wren")
     make_starter(program.home, "wren", name="Wren")
     program.start("ember")
-    page.locator(".notice", has_text="exchanged for another").wait_for()
+    page.locator(".notice", has_text="belongs to a different familiar").wait_for()
     write(page, "For the old one")
 
     assert page.locator("#words").input_value() == "For the old one"

@@ -78,7 +78,7 @@ def test_an_entry_is_written_and_tried_against_the_chat(visit: Visit, running: P
     page.get_by_label("Position").select_option("in the chat, at a depth")
     page.get_by_label("Depth", exact=True).fill("2")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. It counts from the next reply on.").wait_for()
+    page.get_by_text("Saved. It takes effect from the next reply on.").wait_for()
     page.locator(".tabs").get_by_role("link", name="World Info").click()
     page.get_by_role("link", name="Test against a chat").click()
     page.get_by_label("What you would say next").fill("Are there BOATS tonight?")
@@ -111,7 +111,7 @@ def test_an_entry_that_an_editor_changed_meanwhile_shows_both(visit: Visit, runn
     shown = page.locator(".clash pre").inner_text()
     standing = file.read_text()
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. It counts from the next reply on.").wait_for()
+    page.get_by_text("Saved. It takes effect from the next reply on.").wait_for()
 
     assert shown == "The Dark House"
     assert standing.startswith("# The Dark House")
@@ -126,7 +126,7 @@ def test_the_character_is_written_without_any_script(plain: Visit, running: Page
     page.get_by_label("Personality").fill("Warm, and a little smug.")
     page.get_by_label("Greeting 2").fill("*The lid rattles.* You again!")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. It counts from the next reply on.").wait_for()
+    page.get_by_text("Saved. It takes effect from the next reply on.").wait_for()
 
     assert (own / "personality.md").read_text() == "Warm, and a little smug."
     assert (own / "alternate_greetings.md").read_text() == "*The lid rattles.* You again!"
@@ -141,7 +141,7 @@ def test_a_preset_is_tuned_and_its_prompts_put_in_order(visit: Visit, running: P
     page.locator(".tabs").get_by_role("link", name="Presets").click()
     page.get_by_label("Temperature").fill("0.3")
     page.get_by_role("button", name="Save samplers").click()
-    page.get_by_text("Saved. It counts from the next reply on.").wait_for()
+    page.get_by_text("Saved. It takes effect from the next reply on.").wait_for()
     page.get_by_role("button", name="Voice", exact=True).click()
     page.locator('[aria-pressed="false"]', has_text="Off").first.wait_for()
     before = [node.identifier for node in nodes_of(presets.get("Plain Scene"), PresetFidelity.sillytavern)]
@@ -162,7 +162,7 @@ def test_a_note_and_a_script_are_written_without_any_script(plain: Visit, runnin
     page.get_by_role("link", name="Author's note").click()
     page.get_by_label("Note for").fill("It is snowing.")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. It counts from the next reply on.").wait_for()
+    page.get_by_text("Saved. It takes effect from the next reply on.").wait_for()
     page.locator(".tabs").get_by_role("link", name="Regex").click()
     page.get_by_role("link", name="New script").click()
     page.get_by_label("Name", exact=True).fill("Quiet")
@@ -205,12 +205,12 @@ def test_a_chat_is_brought_in_after_its_cost_is_seen(visit: Visit, running: Page
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_label("It is").select_option("chat")
     page.get_by_role("button", name="Bring it in").click()
-    page.get_by_text("Nothing is taken in yet.").wait_for()
+    page.get_by_text("Nothing is imported yet.").wait_for()
     told = page.locator("main").inner_text()
     before = page.locator(".chats").get_by_text("old evening").count()
     faults = serious_faults(page)
     page.get_by_role("button", name="Bring it in").click()
-    page.get_by_text("It stands among the chats on the left.").wait_for()
+    page.get_by_text("It is in the list of chats on the left.").wait_for()
 
     assert "120 messages. Writing it up as memory takes up to" in told
     assert "with at most 3 calls a day" in told

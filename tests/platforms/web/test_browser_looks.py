@@ -40,7 +40,16 @@ PAGES = (
     *("/turns", "/why", "/why?q=tea", "/memory", "/memory?q=kettle", "/memory/people", "/memory/graph", "/review"),
     *("/memory/file?path=self%2Fdescription.md", "/memory/edit?path=self%2Fdescription.md", "/memory/versions"),
     *("/memory/versions?path=self%2Fdescription.md", "/memory/sources?path=self%2Fdescription.md"),
-    *("/import", "/familiars", "/picture", "/you", "/health", "/settings", "/settings/edit?key=budget_tokens"),
+    *(
+        "/import",
+        "/familiars",
+        "/groups",
+        "/picture",
+        "/you",
+        "/health",
+        "/settings",
+        "/settings/edit?key=budget_tokens",
+    ),
     *("/connect", "/rehearsals", "/chats/999"),
 )
 """Every page that needs nothing to have happened."""

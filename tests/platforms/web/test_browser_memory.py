@@ -81,7 +81,7 @@ def test_a_memory_file_is_edited_its_version_seen_and_restored(
     page.get_by_role("button", name="Preview").click()
     page.locator(".preview em", has_text="ten").wait_for()
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved. What stood there before is a version.").wait_for()
+    page.get_by_text("Saved. The earlier text is kept as a version.").wait_for()
     page.get_by_role("link", name="Versions").click()
     page.locator(".diff .added", has_text="ten").wait_for()
     assert "ten" in (memory / "topics" / "garden.md").read_text()
@@ -116,7 +116,7 @@ def test_a_proposal_is_approved(visit: Visit, running: PageProcess, memory: Path
     page.get_by_role("link", name="Review").first.click()
     page.locator('a[href="/f/ember/review/r3"]').click()
     page.get_by_role("button", name="Approve").click()
-    page.get_by_text("Approved: it stands in memory now.").wait_for()
+    page.get_by_text("Approved: it is in memory now.").wait_for()
 
     assert (memory / "topics" / "new3.md").read_text() == "# New 3\n\nTea.\n"
 
@@ -132,9 +132,9 @@ def test_a_setting_is_found_and_changed(visit: Visit, running: PageProcess, home
     page.keyboard.press("Enter")
     page.get_by_role("link", name="review", exact=True).click()
     page.get_by_label("New value").select_option("true")
-    assert page.get_by_text("Counts at once").is_visible()
+    assert page.get_by_text("Takes effect at once").is_visible()
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("It counts from now on.").wait_for()
+    page.get_by_text("It takes effect from now on.").wait_for()
 
     assert "review = true" in (home / "familiars" / "ember" / "character.toml").read_text()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fakes.browser import CHROMIUM, WAIT_MS, lacking, open_visit
+from tests.fakes.browser import CHROMIUM, FLAGS, WAIT_MS, lacking, open_visit
 from tests.fakes.page import PageProcess, needs_page
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def speaking_browser(tmp_path: Path) -> Iterator[Browser]:
         f"--use-file-for-fake-audio-capture={file}",
     ]
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", *fake])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *fake])
         try:
             yield browser
         finally:

@@ -23,6 +23,7 @@ from tests.fakes.offered_models import CONTENT, NOWHERE, add_models, tiny
 from tests.fakes.page import PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint, run_program, shorten_turns
 from tests.fakes.publisher import publisher_of
+from tests.fakes.waiting import wait_until
 from tests.platforms.web.test_browser_chat import faults_in_light_and_dark, replies, say, wait_for_reply
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_wrong_bytes_are_refused_and_offered_anew(browser: Browser, tmp_path: Pa
         add_models(tmp_path, tiny(published.url, sha256="0" * 64))
         with page_of(browser, tmp_path) as visit:
             offer(visit.page, "Tiny talks better").get_by_role("button", name="Get it").click()
-            line = offer(visit.page, "is not the file its publisher has")
+            line = offer(visit.page, "is not the publisher's file")
             line.get_by_role("button", name="Get it").wait_for()
             wait_for_model(visit.page, "small model")
 
@@ -233,8 +234,7 @@ def test_all_of_it_works_without_scripts(browser: Browser, tmp_path: Path) -> No
         with open_visit(browser, running.address, java_script_enabled=False) as visit:
             page = visit.page
             offer(page, "Tiny talks better").get_by_role("button", name="Get it").click()
-            with running.events() as events:
-                events.until("model")
+            wait_until(lambda: "of 2 MB" in running.ask("GET", "/chats/1").body, "the page says how much has arrived")
             page.get_by_role("link", name="Look again").click()
             offer(page, "of 2 MB").get_by_role("button", name="Stop").click()
             offer(page, "What has arrived is kept").get_by_role("button", name="Close").click()

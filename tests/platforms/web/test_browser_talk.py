@@ -198,7 +198,7 @@ def test_a_new_chat_begins_with_the_greeting_that_is_chosen(
     page = visit.page
     try:
         page.get_by_label("Name of a new chat").fill("A rainy one")
-        page.get_by_role("button", name="Begin a new chat").click()
+        page.get_by_role("button", name="Start a new chat").click()
         page.get_by_role("heading", name="A rainy one").wait_for()
         page.get_by_role("button", name="Rain again. Come in, Sam!").click()
         page.locator(".message.own .words", has_text="Rain again. Come in, Sam!").wait_for()

@@ -157,14 +157,14 @@ def test_what_was_never_told(visit: Visit) -> None:
     """The first of the three causes."""
     answer = ask(visit, "zeppelin over the harbour", WELL)
 
-    assert answer == "It was never told: nobody ever said “zeppelin over the harbour”, and no memory file holds it."
+    assert answer == "No one ever said “zeppelin over the harbour”, and no memory file has it."
 
 
 def test_what_was_told_in_confidence(visit: Visit) -> None:
     """The second: it knows, and says to whom it was said."""
     answer = ask(visit, "silver whistle behind the stove", "Ember, where does the silver whistle hang?")
 
-    assert answer.startswith("It knows, but may not tell it here: it was said to the people of a direct message")
+    assert answer.startswith("It knows this, but may not say it here: it was said to the people of a direct message")
 
 
 def test_what_was_cut_by_the_budget(visit: Visit) -> None:
@@ -184,14 +184,14 @@ def test_what_was_cut_by_the_budget(visit: Visit) -> None:
         (
             WELL,
             "zeppelin over the harbour",
-            "It was never told",
+            "No one ever said",
             "Write it into a memory file",
             "New file lore/zeppelin",
         ),
         (
             "Ember, where does the silver whistle hang?",
             "silver whistle behind the stove",
-            "It knows, but may not tell it here",
+            "It knows this, but may not say it here",
             "Share it: write it into an open file",
             "New file lore/silver-whistle",
         ),
@@ -231,7 +231,7 @@ def test_what_was_heard_and_is_not_written_yet(visit: Visit) -> None:
     """Said in another channel, and nothing in the message led to it."""
     answer = ask(visit, "Theodora oboe Ghent", WEATHER)
 
-    assert answer == "It was heard, but it is not written into memory yet: the memory writer has not come to it."
+    assert answer == "It was heard, but the memory writer has not written it into memory yet."
 
 
 def test_what_was_found_too_far_down(visit: Visit) -> None:
@@ -239,7 +239,7 @@ def test_what_was_found_too_far_down(visit: Visit) -> None:
     answer = ask(visit, "torches forbidden library", FESTIVAL)
 
     assert "It was found only at place " in answer
-    assert answer.endswith("to be told.")
+    assert answer.endswith("to be shown.")
 
 
 def test_what_was_shown_and_not_used(visit: Visit) -> None:
@@ -253,7 +253,7 @@ def test_what_stands_in_a_file_and_is_not_indexed(strict_visit: Visit) -> None:
     """The settings leave memory files out; the button leads to the one that does."""
     answer = ask(strict_visit, "well forty feet", WELL)
 
-    assert answer.startswith("It stands in topics/well.md, but it is not indexed")
+    assert answer.startswith("It is in topics/well.md, but not in the index")
     strict_visit.page.get_by_role("link", name="Change providers.content_search.files").wait_for()
 
 
@@ -261,7 +261,7 @@ def test_what_waits_for_a_word(strict_visit: Visit) -> None:
     """A proposal holds it; the button leads there."""
     answer = ask(strict_visit, "Theodora oboe Ghent", WEATHER)
 
-    assert answer.startswith("It was heard, but it waits for your word")
+    assert answer.startswith("It was heard, but the memory writer only proposed it")
     strict_visit.page.get_by_role("link", name="Look at it in Review").click()
     strict_visit.page.get_by_role("button", name="Approve").first.wait_for()
     strict_visit.page.go_back()

@@ -163,7 +163,7 @@ def test_the_appearance_is_chosen_without_scripts(browser: Browser, running: Pag
             if page.get_by_label(name, exact=True).count():
                 page.get_by_label(name, exact=True).check()
         page.get_by_role("button", name="Save").click()
-        page.get_by_text("Kept. This browser shows every page so.").wait_for()
+        page.get_by_text("Saved. This browser now shows every page this way.").wait_for()
         assert page.get_by_label("Sepia").is_checked()
         page.goto(chat)
 

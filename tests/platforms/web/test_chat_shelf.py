@@ -72,14 +72,14 @@ async def test_a_line_of_long_ago_is_found_and_shown_where_it_stands(tmp_path: P
 
     assert every.count("<mark>blue_pot</mark>") == 2
     assert here.count("<mark>") == 1
-    assert "No line holds all of these words" in none
+    assert "No line has all of these words" in none
     assert "blue_pot stands there" in around
     assert "Line 29 " in around
     assert "Line 31 " in around
     assert "Line 119 " not in around
     assert "To the latest line" in around
     assert "/chats/1?line=" in day.headers["location"]
-    assert (nonsense.status, "that is no day" in nonsense.body) == (400, True)
+    assert (nonsense.status, "that is not a day" in nonsense.body) == (400, True)
 
 
 async def test_a_chat_is_taken_along_as_a_file(tmp_path: Path) -> None:

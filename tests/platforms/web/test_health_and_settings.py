@@ -113,7 +113,7 @@ def test_a_setting_is_changed_with_its_comments_kept(page: PageProcess, home: Pa
 
     assert '<option value="false" selected>' in form
     assert saved.status == 303
-    assert "It counts from now on." in shown
+    assert "It takes effect from now on." in shown
     assert "key=memory_writer.review" in changed
     assert "key=memory_writer.idle_timeout" not in changed
     assert tomllib.loads(after)["memory_writer"]["review"] is True
@@ -133,7 +133,7 @@ def test_a_setting_of_the_prompt_counts_at_once(page: PageProcess, server: Model
     after = page.ask("GET", "/chats/1").headers
     send_form(page, "/settings/edit", key="budget_tokens", action="reset")
 
-    assert "Counts at once" in form
+    assert "Takes effect at once" in form
     assert page.process.pid == process
     assert [after[name] for name in ("x-familiar-run", "x-familiar-history")] == [
         before[name] for name in ("x-familiar-run", "x-familiar-history")
@@ -168,7 +168,7 @@ def test_beside_other_platforms_what_waits_for_the_next_start_is_told(home: Path
     assert "1 setting waits for the next start of the program" in listed
     assert 'from the next start; until then <code dir="auto">false</code>' in listed
     assert '<dt>in force</dt><dd><code dir="auto">false</code> until the next start' in form
-    assert "Counts from the next start of the program." in form
+    assert "Takes effect at the next start of the program." in form
 
 
 def test_who_one_is_counts_at_once_in_the_settings_too(page: PageProcess) -> None:
@@ -179,8 +179,8 @@ def test_who_one_is_counts_at_once_in_the_settings_too(page: PageProcess) -> Non
     you = page.ask("GET", "/you").body
     send_form(page, "/settings/edit", key="user_persona", action="reset")
 
-    assert "Counts from the next reply on." in form
-    assert "It counts from now on." in shown
+    assert "Takes effect from the next reply on." in form
+    assert "It takes effect from now on." in shown
     assert "A lamp keeper" in you
     assert "A lamp keeper" not in page.ask("GET", "/you").body
 
@@ -236,8 +236,8 @@ def test_a_setting_of_the_model_counts_from_the_next_reply_on(page: PageProcess,
         page.say("And then?")
         events.until("done")
 
-    assert "Counts from the next reply on." in form
-    assert "It counts from now on." in shown
+    assert "Takes effect from the next reply on." in form
+    assert "It takes effect from now on." in shown
     assert asked == 0.25
     assert server.requests[-1].payload["temperature"] != 0.25
 
@@ -366,5 +366,5 @@ def test_what_the_memory_writer_gave_up_on_is_tried_again_with_a_button(tmp_path
 
     assert "Try again</button>" in shown
     assert tried.status == 303, tried.body
-    assert "Tried again: it is written into memory, or waits for your word." in told
+    assert "Tried again: it is written into memory, or waits for your approval." in told
     assert none.status == 400

@@ -52,7 +52,7 @@ def test_the_page_tells_the_cost_and_takes_the_chat_after_a_click(root: Path) ->
     assert "120 messages. Writing it up as memory takes up to" in told.body
     assert "calls of test-model" in told.body
     assert "with at most 3 calls a day." in told.body
-    assert "Nothing is taken in yet." in told.body
+    assert "Nothing is imported yet." in told.body
     assert "<mark>Line</mark>" not in asked
     assert "talk.txt: 120 messages." in taken.body
     assert "<mark>Line</mark>" in after

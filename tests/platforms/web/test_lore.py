@@ -133,7 +133,7 @@ def test_every_field_of_an_entry_is_what_a_scan_reads_next(page: PageProcess, ro
     assert entry.character_filter.tags == ("sea",)
     assert file.read_text().startswith("# Gull Point\n")
     assert "> - bell\n" in file.read_text()
-    assert "Saved. It counts from the next reply on." in page.ask("GET", answer.headers["location"]).body
+    assert "Saved. It takes effect from the next reply on." in page.ask("GET", answer.headers["location"]).body
 
 
 def test_an_entry_that_is_off_has_no_file_and_comes_back_with_its_text(page: PageProcess, root: Path) -> None:

@@ -396,7 +396,7 @@ def test_a_form_with_too_many_fields_is_a_sentence(page: PageProcess) -> None:
     )
 
     assert many.status == 400
-    assert "is no name of a memory file" in many.body
+    assert "is not the name of a memory file" in many.body
     assert half.status == 200
     assert " half" in half.body
 

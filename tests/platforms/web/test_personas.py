@@ -57,7 +57,7 @@ def test_a_persona_is_written_and_locked_to_one_chat(page: PageProcess, root: Pa
     before = file.read_text()
     other = int(page.post("/chats").headers["location"].rpartition("/")[2])
     made = save(page, **CAPTAIN)
-    wait_until(lambda: "not in force yet" not in page.ask("GET", "/personas").body, "the familiar is loaded again")
+    wait_until(lambda: "not in effect yet" not in page.ask("GET", "/personas").body, "the familiar is loaded again")
     send_form(page, "/personas/chat", chat="1", name="Captain Robin")
     here, there = say(page, model, 1), say(page, model, other)
     listed = page.ask("GET", "/personas").body

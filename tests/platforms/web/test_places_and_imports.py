@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence(page: PageProcess) -> None:
 
     assert (broken.status, missing.status) == (400, 400)
     assert "<script>" not in broken.body.partition("<main")[2]
-    assert "no file came along" in missing.body
+    assert "no file was sent" in missing.body
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_the_chat_of_a_stream_can_be_taken_part_in(tmp_path: Path) -> None
     assert "Twitch" in body
     assert "Ember, hello!" in body
     assert "Hello, Ben." in body
-    assert "Everybody there reads it as Ember" in body
+    assert "Everyone there reads it as Ember" in body
     assert "is not connected in this program" not in body
 
 

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from familiar_connect.presets.macros.builtins import MACROS
-from familiar_connect.presets.macros.engine import expand, substitute
+from familiar_connect.presets.macros.engine import escape_braces, expand, substitute, unescape_braces
+from familiar_connect.presets.macros.evaluation import MAX_NOTES
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import ChatLine
 
@@ -175,6 +176,13 @@ def test_sillytavern_alone_reads_none_of_ours() -> None:
     assert substitute("[{{summary}}]", replace(ctx, summary="Rain.")) == "[]"
 
 
+def test_so_many_unknown_names_are_told_and_no_more() -> None:
+    """The first ones: a card may have any number."""
+    text = "".join(f"{{{{nobody{number}}}}}" for number in range(MAX_NOTES + 2))
+
+    assert expand(text, context()).unknown == tuple(f"nobody{number}" for number in range(MAX_NOTES))
+
+
 def test_of_an_unknown_block_sillytavern_leaves_the_last_braces() -> None:
     """Where its reading holds; everywhere else the text stays as it was written."""
     text = "{{foo}} {{user}} {{/foo}}"
@@ -222,3 +230,12 @@ def test_every_macro_bears_any_number_of_arguments() -> None:
         except Exception as error:
             raised.append((call, repr(error)))
     assert (raised, unknown) == ([], [])
+
+
+def test_braces_that_no_macro_is_to_match_come_back_as_they_were() -> None:
+    """A name or a card's text may look like a macro."""
+    text = "I am {{user}}, {really}"
+
+    assert "{" not in escape_braces(text)
+    assert "}" not in escape_braces(text)
+    assert unescape_braces(escape_braces(text)) == text

@@ -8,7 +8,7 @@ import pytest
 
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.evaluation import fill_tool_names
-from familiar_connect.presets.macros.identity_macros import fill_identity, unbrace_unknown
+from familiar_connect.presets.macros.identity_macros import fill_identity
 from familiar_connect.presets.macros.types import MacroContext
 
 HANDY = MacroContext(
@@ -35,13 +35,6 @@ def test_names_may_be_preserved() -> None:
 def test_a_name_is_data() -> None:
     """A name that looks like a pattern or a macro is put in as it is."""
     assert fill_identity("{user}", char="Fern", user=r"\1 {char}") == r"\1 {char}"
-
-
-def test_placeholders_of_a_model_lose_their_braces() -> None:
-    """Unless they name a person; anything but one word stays."""
-    text = "{name} {{place}} {user} {{ Char }} {two words} {1}"
-
-    assert unbrace_unknown(text) == "name place {user} {{ Char }} {two words} {1}"
 
 
 def test_tool_macros_name_the_tool_or_say_it_in_words() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from familiar_connect.presets.macros.builtins import MACROS
 from familiar_connect.presets.macros.engine import MAX_DEPTH, expand, substitute
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, fill_tool_names
-from familiar_connect.presets.macros.identity_macros import fill_identity, unbrace_unknown
+from familiar_connect.presets.macros.identity_macros import fill_identity
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import ChatLine
 from tests.fakes.properties import at_least
@@ -63,7 +63,7 @@ def test_the_single_brace_forms_bear_anything(text: str) -> None:
     """They never raise either."""
     ctx = context()
 
-    assert isinstance(unbrace_unknown(fill_tool_names(fill_identity(text, char="c", user="u"), ctx)), str)
+    assert isinstance(fill_tool_names(fill_identity(text, char="c", user="u"), ctx), str)
 
 
 HOSTILE = {

@@ -27,6 +27,7 @@ from familiar_connect.presets.macros.variables import format_number, number_of
         ("{{setvarkey::o::k::v}}{{getvarkey::o::k}}{{getvar::o}}", 'v{"k":"v"}'),
         ("{{setvarkey::l::1::v}}{{getvar::l}}{{getvarkey::l::1}}{{getvarkey::l::9}}", '[null,"v"]v'),
         ("{{setvar::a::text}}{{getvarkey::a::k}}", "text"),
+        ("{{setvarkey::o::k::v}}{{setvarkey::o::0::a}}[{{getvarkey::o::}}][{{getvarkey::o::00}}]", "[][a]"),
         ("{{.x=5}}{{.x++}}{{.x--}}{{.x}}", "655"),
         ("{{.x = 5}}{{.x += 2}}{{.x -= 4}}{{.x}}", "3"),
         ("{{.x -= 4}}{{.x}}", "-4"),
@@ -38,6 +39,7 @@ from familiar_connect.presets.macros.variables import format_number, number_of
             "true false true true false false",
         ),
         ("{{.t = b}}{{.t == b}} {{.t > a}}", "true false"),
+        ("{{.t = b}}{{.t < 3}} {{.t >= 3}} {{.n = 3}}{{.n > b}} {{.n <= b}}", "false false false false"),
         ("{{$g = 1}}{{$g}}{{.g}}", "1"),
         ("{{.my-var = {{newline}}x}}[{{.my-var}}]", "[\nx]"),
         ("{{.x=3}}{{.x y}}{{.x?}}{{.x y z}}", "33{{.x y z}}"),
@@ -92,3 +94,9 @@ def test_numbers_are_written_as_a_browser_writes_them(text: str, expected: str) 
 
     assert number is not None
     assert expected == format_number(number)
+
+
+@pytest.mark.parametrize("blank", ["", " ", " \n\t"])
+def test_what_is_blank_counts_as_nothing(blank: str) -> None:
+    """As it does in a browser."""
+    assert number_of(blank) == 0.0

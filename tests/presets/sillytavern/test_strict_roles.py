@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.context.types import ContextItem
 from familiar_connect.llm.types import ImagePart, Role, TextPart
-from familiar_connect.presets.sillytavern.strict_roles import PLACEHOLDER, post_process
+from familiar_connect.presets.sillytavern.arrange import PLACEHOLDER, post_process
 
 
 def item(role: Role, text: str, name: str | None = None) -> ContextItem:

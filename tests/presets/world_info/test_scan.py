@@ -341,7 +341,7 @@ def test_a_dear_search_ends_at_the_same_entry_every_time(monkeypatch: pytest.Mon
 
     assert uids(first) == uids(second)
     assert 0 < len(first.activated) < 100
-    assert first.limit == "its books want more than 10,000,000 characters searched for one turn"
+    assert first.limit == "its books need more than 10,000,000 characters searched for one turn"
 
 
 @settings(max_examples=60, deadline=None)

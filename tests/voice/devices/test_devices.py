@@ -91,7 +91,7 @@ async def test_an_unplugged_microphone_is_said_and_tried_again() -> None:
     library.unplugged = True
     library.streams[0].finished()
     await turn_until(lambda: len(sleeps.asked) > 3, sleeps)
-    assert said == ["The microphone is gone; it is tried again. What you type is heard meanwhile."]
+    assert said == ["The microphone is gone; I keep trying it. Meanwhile you can type."]
     library.unplugged = False
     await turn_until(lambda: len(said) > 1, sleeps)
     library.streams[1].hear(HEARD_BLOCK)
@@ -109,7 +109,7 @@ async def test_a_microphone_that_stays_away_is_given_up() -> None:
     library.unplugged = True
     library.streams[0].finished()
     await turn_until(lambda: len(said) == 2, sleeps)
-    assert said[1] == "There is no microphone any more: type instead, or plug one in and start again."
+    assert said[1] == "The microphone is gone: type instead, or plug one in and start again."
     assert [each for each in sleeps.asked if each in RETRY_S][-len(RETRY_S) :] == list(RETRY_S)
     await microphone.aclose()
 
@@ -179,7 +179,7 @@ async def test_unplugged_in_the_middle_the_rest_is_played_when_they_are_back() -
     assert [library.streams[1].pull() for _ in range(6)] == [BLOCK] * 6
     await task
     assert out.position_ms() == 200
-    assert said == ["The speakers are gone; they are tried again.", "The speakers are back."]
+    assert said == ["The speakers are gone; I keep trying them.", "The speakers are back."]
     await out.aclose()
 
 
@@ -196,7 +196,7 @@ async def test_speakers_that_stay_away_are_an_error_and_asked_once_more_with_the
     with pytest.raises(OSError, match="speakers"):
         await out.play(BLOCK, RATE)
     assert len(sleeps.asked) == waits
-    assert said[-1] == "There are no speakers any more: replies are shown."
+    assert said[-1] == "The speakers are gone: replies are only shown."
     library.unplugged = False
     task = asyncio.create_task(out.play(BLOCK, RATE))
     await until(lambda: out.is_playing)

@@ -81,7 +81,7 @@ def read_zip(data: bytes) -> tuple[Literal["charx", "byaf"], dict[str, object]]:
     manifest = archive.find(BACKYARD_MEMBER)
     if manifest is not None:
         return "byaf", _backyard(archive, payload_object(archive.read(manifest)))
-    raise CharacterCardError("this archive is no character: it holds no card.json")
+    raise CharacterCardError("this archive is not a character: it holds no card.json")
 
 
 def main_picture(data: bytes, assets: Any) -> bytes | None:
@@ -114,7 +114,7 @@ def _backyard(archive: CardArchive, manifest: dict[str, object]) -> dict[str, ob
     character = _first(archive, manifest, "characters")
     scenario = _first(archive, manifest, "scenarios")
     if character is None:
-        raise CharacterCardError("this archive is no character: its manifest names none")
+        raise CharacterCardError("this archive is not a character: its manifest names none")
     greetings = _spoken(scenario, "firstMessages")
     lore = [each for each in _list(character.get("loreItems")) if isinstance(each, dict)]
     data: dict[str, object] = {

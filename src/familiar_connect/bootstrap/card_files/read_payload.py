@@ -32,11 +32,11 @@ SUFFIXES: dict[CardKind, str] = {
     "yaml": ".yaml",
     "text": ".txt",
 }
-NO_CARD_FILE = "this is no card file: neither PNG, WEBP, CHARX, JSON, YAML nor text"
+NO_CARD_FILE = "this is not a card file: neither PNG, WEBP, CHARX, JSON, YAML nor text"
 NO_CARD = "there is no character in it: not one of the fields a card has (name, description, personality, …)"
 
 OTHER_FILES = {
-    "entries": "this is a lorebook, not a card; bring it in with `familiar import lorebook FILE`",
+    "entries": "this is a lorebook, not a card; import it with `familiar import lorebook FILE`",
     "prompts": "this is a preset, not a card; bring it in with `familiar preset import FILE`",
 }
 """What a file is that has the key and no character."""

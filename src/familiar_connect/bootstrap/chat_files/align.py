@@ -40,13 +40,13 @@ def align_messages(
     end = min(_common(have[start:][::-1], fingerprints[start:][::-1]), len(have) - start, len(fingerprints) - start)
     if not start and not end and not set(have) & set(fingerprints):
         raise ChatImportError(
-            f"{file}: is another chat than the one that was brought in as {chat!r}; choose a name with --chat NAME"
+            f"{file}: is a different chat from the one imported as {chat!r}; choose a name with --chat NAME"
         )
     old, new = there[start : len(have) - end], range(start, len(fingerprints) - end)
     if end and len(new) > len(old):
         raise ChatImportError(
-            f"{file}: message {start + len(old) + 1} stands before others that were brought in already; take the chat "
-            f"back with `familiar import undo {number}` and bring it in again, or choose a name with --chat NAME"
+            f"{file}: message {start + len(old) + 1} comes before messages that were imported already; remove the "
+            f"chat with `familiar import undo {number}` and import it again, or choose a name with --chat NAME"
         )
     changed: dict[int, int] = {}
     for each, at in zip(old, new, strict=False):
@@ -55,8 +55,8 @@ def align_messages(
         changed[at] = each.turn_id
     if end and len(changed) < len(new):
         raise ChatImportError(
-            f"{file}: message {start + 1 + len(changed)} is said by another than the one that was brought in; take the "
-            f"chat back with `familiar import undo {number}` and bring it in again, or choose a name with --chat NAME"
+            f"{file}: message {start + 1 + len(changed)} has another speaker than when it was imported; remove "
+            f"the chat with `familiar import undo {number}` and import it again, or choose a name with --chat NAME"
         )
     kept = set(changed.values())
     return Alignment(

@@ -132,7 +132,7 @@ def _is_header(row: Mapping[str, Any]) -> bool:
 def _check_size(path: Path) -> None:
     try:
         if not path.is_file():
-            raise ChatImportError(f'{path}: is no file; name a chat such as "chats/Wren/Wren - evening.jsonl"')
+            raise ChatImportError(f'{path}: is not a file; name a chat such as "chats/Wren/Wren - evening.jsonl"')
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ChatImportError(f"{path}: is larger than the {MAX_FILE_BYTES:,} bytes a chat may have; split it")
     except OSError as error:

@@ -72,7 +72,7 @@ class ChatImports:
         except FileNotFoundError:
             raise HomeError(f"there is no import {number}; `familiar import list` shows them") from None
         except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-            raise HomeError(f"{path} cannot be read as the record of an import; put back a copy of it") from None
+            raise HomeError(f"{path} cannot be read as the record of an import; restore a copy of it") from None
 
     def find(self, channel_id: int) -> ChatImport | None:
         """What was brought into a chat."""
@@ -82,9 +82,7 @@ class ChatImports:
         """Keep *record* under the next number."""
         numbers = [each.number for each in self.all()]
         if len(numbers) >= MAX_IMPORTS:
-            raise HomeError(
-                f"{self._folder} holds {MAX_IMPORTS} imports already; `familiar import undo` takes one back"
-            )
+            raise HomeError(f"{self._folder} holds {MAX_IMPORTS} imports already; `familiar import undo` removes one")
         numbered = replace(record, number=max(numbers, default=0) + 1)
         self.save(numbered)
         return numbered

@@ -40,7 +40,7 @@ def keep_story(
     told = []
     if facts.note is not None and facts.note.text.strip() and facts.note != chat_facts(before, "", "").note:
         channels.set_author_note(channel_id, _settings_of(facts.note))
-        told.append(f"Its author's note stands in {folder.channel_file(channel_id)}.")
+        told.append(f"Its author's note is in {folder.channel_file(channel_id)}.")
     if facts.state.variables or facts.state.timed != TimedEffects():
         store = StoryStateStore(folder.story)
         state = store.load(channel_id)
@@ -48,7 +48,7 @@ def keep_story(
         timed = facts.state.timed if facts.state.timed != TimedEffects() else state.timed
         store.save(channel_id, replace(state, variables=variables, timed=timed))
         if facts.state.variables:
-            told.append(f"{pluralize(len(facts.state.variables), 'variable')} came along.")
+            told.append(f"{pluralize(len(facts.state.variables), 'variable')} came with it.")
     return (*told, *_without_effect(facts))
 
 
@@ -56,12 +56,10 @@ def _without_effect(facts: ChatFacts) -> tuple[str, ...]:
     told = []
     if facts.book:
         told.append(
-            f"Its own lorebook {facts.book!r} is not bound to one chat here: `familiar import lorebook` brings it in."
+            f"Its own lorebook {facts.book!r} is not bound to one chat here: `familiar import lorebook` imports it."
         )
     if own := [name for name in OWN_FIELDS if name in facts.card_fields]:
-        told.append(
-            f"It says {', '.join(own)} otherwise than the card; that has no effect here and is kept for export."
-        )
+        told.append(f"It says {', '.join(own)} , unlike the card; that has no effect here and is kept for export.")
     return tuple(told)
 
 

@@ -63,7 +63,7 @@ def _row(line: str, where: str) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise ConfigError(
-            f"{where}: is not a JSON object, so this is no SillyTavern chat; choose a .jsonl of its chats"
+            f"{where}: is not a JSON object, so this is not a SillyTavern chat; choose a .jsonl of its chats"
         )
     return found
 

@@ -38,7 +38,7 @@ def message_of_row(row: Mapping[str, Any], line: int, where: str, zone: tzinfo) 
     """The message in *row*; a `ChatImportError` that begins with *where* when it is none."""
     text = row.get("mes")
     if not isinstance(text, str):
-        raise ChatImportError(f"{where}: is no message: `mes` must be a text; fix that line or take it out")
+        raise ChatImportError(f"{where}: is not a message: `mes` must be a text; fix that line or take it out")
     versions, chosen = _versions(row, where)
     if versions:
         versions = (*versions[:chosen], _bounded(text, where), *versions[chosen + 1 :])

@@ -71,7 +71,7 @@ def _book(top: dict[str, object], shown: str) -> Book:
             fix = "it is a preset: `familiar preset import FILE`"
         elif {"first_mes", "char_name", "spec"} & top.keys():
             fix = "it is a card without one: `familiar init --from-card FILE`"
-        raise LorebookImportError(f"{shown} has no `entries`, so it is no lorebook; {fix}")
+        raise LorebookImportError(f"{shown} has no `entries`, so it is not a lorebook; {fix}")
     found = top[field]
     if isinstance(found, dict):
         entries = tuple(found.items())

@@ -71,7 +71,7 @@ def lorebook_bytes(path: Path) -> bytes:
         reason = (error.strerror or "it failed").lower()
         raise LorebookImportError(f"cannot read the lorebook {str(path)!r}: {reason}") from None
     except ValueError:
-        raise LorebookImportError(f"cannot read a lorebook at {str(path)!r}: that is no path") from None
+        raise LorebookImportError(f"cannot read a lorebook at {str(path)!r}: that is not a path") from None
 
 
 def _from_bytes(data: bytes, shown: str) -> object:
@@ -86,7 +86,7 @@ def _from_bytes(data: bytes, shown: str) -> object:
     try:
         text = data.decode(json.detect_encoding(data), "surrogatepass")
     except UnicodeDecodeError as error:
-        raise LorebookImportError(f"{shown} is not JSON: byte {error.start} is no text") from None
+        raise LorebookImportError(f"{shown} is not JSON: byte {error.start} is not text") from None
     return _parsed(text, shown)
 
 

@@ -23,7 +23,7 @@ Examples:
   familiar memory audiences                     what is proposed for each file, and why
   familiar memory audiences --accept            every file whose sources were all said to one audience
   familiar memory audiences --accept people/{EXAMPLE_PLATFORM}-7.md
-A file says whom it may be told to in its first lines (audience: owner, everyone, server:{EXAMPLE_PLATFORM}:2001,
+The first lines of a file say who may hear it (audience: owner, everyone, server:{EXAMPLE_PLATFORM}:2001,
 people:{EXAMPLE_PLATFORM}:7). To publish a line, move it into the open file of the same person or topic.
 """
 
@@ -37,9 +37,9 @@ people:{EXAMPLE_PLATFORM}:7). To publish a line, move it into the open file of t
 @json_option
 @click.pass_context
 def audiences(ctx: click.Context, accept: bool, files: tuple[str, ...], familiar_id: str | None, as_json: bool) -> None:
-    """Show for each memory file that does not say it whom it may be told to, and why; or accept that.
+    """Propose who may hear each memory file that does not say so, and why; or accept the proposal.
 
-    Until you accept, each part of such a file is told only where its sources may be. A copy of memory is made first.
+    Until you accept, each part of such a file goes only where its sources may go. A copy of memory is made first.
     """
     with open_session(ctx, familiar_id) as memory:
         memory.notice_hand_edits()
@@ -59,13 +59,13 @@ def audiences(ctx: click.Context, accept: bool, files: tuple[str, ...], familiar
     for each in left:
         say(f"{each.rel_path}\n  {each.audience}: {each.why}")
     if changed:
-        say(f"{len(changed)} files say now whom they may be told to. A copy of memory as it was: {copy}")
+        say(f"{len(changed)} files now say who may hear them. A copy of memory as it was: {copy}")
     if not proposals:
         say("Every file already has an audience.")
     elif left and not accept:
-        say(f"{len(left)} files do not say whom they may be told to: `familiar memory audiences --accept`")
+        say(f"{len(left)} files do not say who may hear them: `familiar memory audiences --accept`")
     elif left:
-        say(f"{len(left)} were made from what several audiences were told: name those you want narrowed")
+        say(f"{len(left)} mix what several audiences were told: name the ones you want to narrow")
 
 
 def _chosen(proposals: list[AudienceProposal], files: list[str]) -> list[AudienceProposal]:
@@ -73,7 +73,7 @@ def _chosen(proposals: list[AudienceProposal], files: list[str]) -> list[Audienc
     known = {each.rel_path: each for each in proposals}
     for path in files:
         if path not in known:
-            raise MemoryStoreError(f"{path} is settled already: edit its first lines to change whom it may be told to")
+            raise MemoryStoreError(f"{path} already has an audience: edit its first lines to change who may hear it")
     return [known[path] for path in files] or proposals
 
 

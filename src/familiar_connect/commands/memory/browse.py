@@ -18,7 +18,7 @@ Examples:
 SHOW_EPILOG = """\b
 Examples:
   familiar memory show notes.md
-  familiar memory show Alice              all that is known of her as one page, each part with who may hear it
+  familiar memory show Alice              all that is known about her on one page, and who may hear each part
   familiar memory show Alice 3            as it was in version 3
   familiar memory show topics/tea --links the files it links to
 """
@@ -108,7 +108,7 @@ def _say_page(page: PersonPage, *, as_json: bool) -> None:
 @click.command(epilog=GREP_EPILOG)
 @click.argument("pattern")
 @click.argument("place", default="", metavar="[FILE|FOLDER]")
-@click.option("--case", is_flag=True, help="Upper and lower case differ.")
+@click.option("--case", is_flag=True, help="Match upper and lower case.")
 @familiar_option
 @json_option
 @click.pass_context

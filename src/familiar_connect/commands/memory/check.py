@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   familiar memory check
-  familiar memory check --propose         put the suggested edits before you: familiar memory review
+  familiar memory check --propose         propose the suggested edits; see familiar memory review
   familiar memory check --ask-model       one call for each of the largest files about people, at most twenty
 Exit codes: 0 nothing found, or only things to think about; 1 something is broken.
 """
@@ -27,8 +27,8 @@ BROKEN = ("unreadable", "broken link", "large file")
 
 
 @click.command(epilog=EPILOG)
-@click.option("--propose", is_flag=True, help="Let the suggested edits wait in review.")
-@click.option("--ask-model", is_flag=True, help="Have the memory_writer model look for what no longer holds, too.")
+@click.option("--propose", is_flag=True, help="Propose the suggested edits for review.")
+@click.option("--ask-model", is_flag=True, help="Also ask the memory_writer model what is no longer true.")
 @familiar_option
 @json_option
 @click.pass_context
@@ -60,11 +60,11 @@ def check(ctx: click.Context, propose: bool, ask_model: bool, familiar_id: str |
         suggested = sum(bool(finding.edits) for finding in findings)
         say(f"{len(findings)} findings" if findings else "All is well.")
         if run_id:
-            say(f"Suggested edits wait as {run_id}: `familiar memory review`")
+            say(f"Suggested edits are waiting as {run_id}: `familiar memory review`")
         elif suggested:
             say(f"{suggested} come with a suggested edit: `familiar memory check --propose`")
         if pending:
-            say(f"{len(pending)} proposals and batches wait: `familiar memory review`")
+            say(f"{len(pending)} proposals and batches are waiting: `familiar memory review`")
     return 1 if any(finding.kind in BROKEN for finding in findings) else 0
 
 
@@ -74,7 +74,7 @@ async def _ask_model(root: Path, home: Path) -> list[DoubtfulLine]:
     from familiar_connect.llm.model_slots import ModelSlots
     from familiar_connect.llm.types import capabilities_of
     from familiar_connect.memory.maintenance.beliefs import ask_for_doubts
-    from familiar_connect.memory.people import PEOPLE
+    from familiar_connect.memory.note_paths import PEOPLE
     from familiar_connect.memory.visible_memory import VisibleMemory
     from familiar_connect.support.aio import off_loop
 
@@ -82,7 +82,7 @@ async def _ask_model(root: Path, home: Path) -> list[DoubtfulLine]:
     try:
         model = ModelSlots(familiar.llm_clients, familiar.spending).model("memory_writer")
         if not capabilities_of(model).side_tasks:
-            say("familiar: the memory_writer model is too small to be asked; the rules alone looked", err=True)
+            say("familiar: the memory_writer model is too small to ask; only the rules were used", err=True)
             return []
         memory = VisibleMemory(familiar.stores.audiences, lambda _: True)  # all but what is told nowhere
         people = [path for path in await off_loop(familiar.memory_store.list_files) if path.startswith(f"{PEOPLE}/")]

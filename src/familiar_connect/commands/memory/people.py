@@ -30,7 +30,7 @@ Examples:
   familiar memory forget Alice            shows what it will do, then asks you to type the name
   familiar memory forget {EXAMPLE_PLATFORM}:123 --dry-run
   familiar memory forget {EXAMPLE_PLATFORM}-123 --yes --also-mentions
-It refuses while another program has the familiar open: close that first. A run that was cut is finished by the next.
+It refuses while another program has the familiar open: close that first. An interrupted run is finished by the next.
 Exit codes: 0 done, 1 not done, 2 done but another program still holds old pages: stop it and run it again.
 """
 EXPORT_EPILOG = """\b
@@ -43,7 +43,7 @@ Examples:
 @click.argument("person")
 @click.option("--dry-run", is_flag=True, help="Only show what it would do.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--also-mentions", is_flag=True, help="Also take what others said of them out of other files.")
+@click.option("--also-mentions", is_flag=True, help="Also remove from other files what others said about them.")
 @familiar_option
 @json_option
 @click.pass_context
@@ -56,7 +56,7 @@ def forget(
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Erase everything kept of PERSON: turns, file, versions, aliases, proposals, traces, summaries, quotes.
+    """Erase everything kept about PERSON: turns, file, versions, aliases, proposals, traces, summaries, quotes.
 
     What they said goes wherever memory quotes it: in sessions and in files about others.
     PERSON is a name, an alias, a slug (platform-id) or platform:id. It cannot be undone.
@@ -77,7 +77,7 @@ def forget(
         )
         cut = forgetting.pending_order()
         if cut is not None and not dry_run:
-            tell(f"finishing an earlier run that was cut: {cut.person.author.canonical_key}")
+            tell(f"finishing an earlier run that was interrupted: {cut.person.author.canonical_key}")
             forgetting.forget(cut.person, also_mentions=cut.also_mentions)
         who = cut.person if cut is not None and _is_meant(cut.person, person) else _person(memory, person)
         found = forgetting.look_up(who)
@@ -111,7 +111,7 @@ def forget(
 @json_option
 @click.pass_context
 def export(ctx: click.Context, person: str, target: Path, familiar_id: str | None, as_json: bool) -> None:
-    """Write everything kept of PERSON to a zip: their turns, their file, its versions, mentions elsewhere."""
+    """Export everything kept about PERSON as a ZIP: their turns, their file, its versions, mentions elsewhere."""
     from familiar_connect.memory.maintenance.export_person import export_person
 
     with open_session(ctx, familiar_id) as memory:
@@ -226,8 +226,8 @@ def _listing(found: PersonRecords, *, also_mentions: bool) -> str:
             f"  aliases        {names(found.aliases)}",
             f"  proposals      {names(found.pending)}",
             f"  last prompts   {names(found.pages)}",
-            f"  traces         {found.replays:,} that speak of them, and those that repeat their words",
-            f"  summaries      {found.summaries}, made anew from what is left",
+            f"  traces         {found.replays:,} that mention them, and those that repeat their words",
+            f"  summaries      {found.summaries}, rewritten from what is left",
             f"  caches         {names(found.caches)}",
             f"  other files    {pluralize(len(found.other_paths), 'file')} quote or name them",
             *_other_files(found, also_mentions),

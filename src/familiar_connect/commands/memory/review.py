@@ -16,12 +16,12 @@ from familiar_connect.memory.maintenance.review import PendingItem, Review, prop
 
 EPILOG = """\b
 Examples:
-  familiar memory review                        walk through everything that waits
+  familiar memory review                        go through everything that is waiting
   familiar memory review --list
   familiar memory review --approve ID           all its files, or only --file FILE
   familiar memory review --reject ID --reason "not true"
   familiar memory review --approve-all
-Exit codes: 0 done, 1 something could not be carried out and still waits.
+Exit codes: 0 done, 1 something could not be applied and is still waiting.
 """
 QUESTION = "[a]pprove  [e]dit  [r]eject  [s]kip  [A]ll of this proposal  [q]uit"
 
@@ -30,11 +30,11 @@ Edit = Callable[[str], str | None]
 
 
 @click.command(epilog=EPILOG)
-@click.option("--list", "list_all", is_flag=True, help="Only list what waits.")
+@click.option("--list", "list_all", is_flag=True, help="Only list what is waiting.")
 @click.option("--show", "shown", metavar="ID", help="Show one: its files and what would change.")
-@click.option("--approve", metavar="ID", help="Carry one out.")
-@click.option("--reject", metavar="ID", help="Let one go.")
-@click.option("--approve-all", is_flag=True, help="Carry out every proposal.")
+@click.option("--approve", metavar="ID", help="Approve one.")
+@click.option("--reject", metavar="ID", help="Reject one.")
+@click.option("--approve-all", is_flag=True, help="Approve every proposal.")
 @click.option("--file", "files", multiple=True, metavar="FILE", help="Only this file of it; may be repeated.")
 @click.option("--reason", default="", help="Why it is rejected; kept on record.")
 @familiar_option
@@ -52,7 +52,7 @@ def review(
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Go through what waits: approve, edit or reject. In a pipe it only lists."""
+    """Approve, edit or reject proposed changes. In a pipe it only lists."""
     with open_session(ctx, familiar_id) as memory:
         memory.notice_hand_edits()
         waiting = Review(memory.store)

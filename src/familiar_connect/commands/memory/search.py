@@ -54,8 +54,8 @@ Exit codes: 0 something found, 1 nothing found.
 """
 REINDEX_EPILOG = """\b
 Examples:
-  familiar memory reindex              take in what changed
-  familiar memory reindex --anew       throw the index away and make it again
+  familiar memory reindex              add what changed
+  familiar memory reindex --rebuild    delete the index and build it again
   familiar memory reindex --fetch      get the embedder's weights first, if they are not here
 """
 STATS_EPILOG = """\b
@@ -90,10 +90,10 @@ class OpenIndex:
 @click.option(
     "-n", "--limit", default=10, show_default=True, type=click.IntRange(1, MOST_SHOWN), help="How many to show."
 )
-@click.option("--files", "only", flag_value="files", help="Look through the memory files only.")
-@click.option("--turns", "only", flag_value="turns", help="Look through what was said only.")
+@click.option("--files", "only", flag_value="files", help="Search only the memory files.")
+@click.option("--turns", "only", flag_value="turns", help="Search only what was said.")
 @click.option("--channel", type=int, metavar="ID", help="Ask as if in this channel.")
-@click.option("--explain", is_flag=True, help="Show what each signal gave to each hit.")
+@click.option("--explain", is_flag=True, help="Show how each hit got its score.")
 @json_option
 @click.pass_context
 def search(
@@ -117,7 +117,7 @@ def search(
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
-        say("Nothing in memory bears on that.")
+        say("Nothing in memory matches that.")
     else:
         places = name_places(index.memory.root)
         say("\n\n".join(_shown(number, hit, places, explain=explain) for number, hit in enumerate(hits, 1)))
@@ -132,12 +132,12 @@ def search(
 
 @click.command(epilog=REINDEX_EPILOG)
 @familiar_option
-@click.option("--anew", is_flag=True, help="Throw the index away and make it again.")
-@click.option("--fetch", is_flag=True, help="Get the weights of the embedder that the settings name first.")
+@click.option("--rebuild", "--anew", "anew", is_flag=True, help="Delete the index and build it again.")
+@click.option("--fetch", is_flag=True, help="First download the embedder that the settings name.")
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool, as_json: bool) -> None:
-    """Bring the index level with the memory files and with everything said."""
+    """Update the index of the memory files and of everything said."""
     root = root_of(ctx, familiar_id)
     if fetch or (not as_json and _offer_weights(root)):
         _fetch_weights(root, quiet=as_json)
@@ -161,7 +161,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool
         say_json(facts)
         return
     say(
-        f"Took in {facts['files_taken_in']:,} files and {facts['turns_taken_in']:,} turns, removed "
+        f"Added {facts['files_taken_in']:,} files and {facts['turns_taken_in']:,} turns, removed "
         f"{facts['files_removed']:,} files, in {facts['seconds']} s.\n{_sizes_line(facts)}"
     )
 
@@ -171,7 +171,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool
 @json_option
 @click.pass_context
 def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
-    """Tell how large memory is and what of it the index holds."""
+    """Show how large memory is and how much of it the index holds."""
     with open_index(ctx, familiar_id) as index:
         folders: dict[str, int] = {}
         total = 0
@@ -259,13 +259,13 @@ def _embedder(root: Path, wanted: str, *, anew: bool = False) -> EmbeddingModel:
     name, dim = made_with or ("", 0)
     if anew and is_held(folder / IN_USE_FILE):
         raise HomeError(
-            f"{root.name} is running and uses its index with {name}: stop it, then `familiar memory reindex --anew`"
+            f"{root.name} is running and uses its index with {name}: stop it, then `familiar memory reindex --rebuild`"
             f" makes the index again with {_name_of(model)}."
         )
     if anew:
         return model
     other = choose_embedder(name)[0]
-    anew_makes = f"`familiar memory reindex --anew` makes it again with {_name_of(model)}"
+    anew_makes = f"`familiar memory reindex --rebuild` makes it again with {_name_of(model)}"
     if (_name_of(other), other.dim) != (name, dim):
         raise HomeError(f"the index was made with {name}, which cannot be used now ({said}): {anew_makes}.")
     say(f"familiar: the index was made with {name}, which is used here: {anew_makes}.", err=True)
@@ -294,7 +294,7 @@ def _fetch_weights(root: Path, *, quiet: bool) -> None:
 
     wanted = config_of(root).embedder
     if wanted in ("auto", "hashing", minilm.MINILM_NAME):
-        say(f"familiar: {wanted} needs no weights from elsewhere: nothing to fetch.", err=True)
+        say(f"familiar: {wanted} needs no download.", err=True)
         return
     if (lacking := fastembed.why_unavailable(wanted, may_fetch=True)) is not None:
         raise HomeError(lacking)
@@ -344,19 +344,19 @@ def sync_index(
                 index.turns.sync(index.model, go_on=lambda: time.process_time() < ends, progress=progress)
             if left := index.turns.count_without_meaning():
                 say(
-                    f"familiar: {left:,} pieces of talk are found by their words alone yet; `familiar memory reindex`"
-                    " takes in what they mean, and so does the familiar while it runs.",
+                    f"familiar: {left:,} pieces of talk can only be found by their words so far; "
+                    "`familiar memory reindex` adds their meaning, and so does the familiar while it runs.",
                     err=True,
                 )
     except KeyboardInterrupt:
-        say("What is in the index by now stays; the next run goes on from there.", err=True)
+        say("What is indexed so far stays; the next run continues from there.", err=True)
         raise
     except FamiliarError as error:
         if strict:
             raise HomeError(
-                f"the index could not be brought level: {error} Try again when no other program uses it."
+                f"the index could not be updated: {error} Try again when no other program uses it."
             ) from None
-        say(f"familiar: the index is used as it is: {error}", err=True)
+        say(f"familiar: using the index as it is: {error}", err=True)
     return built, taken
 
 

@@ -35,18 +35,18 @@ Examples:
 """
 RESTORE_EPILOG = """\b
 Examples:
-  familiar memory restore Alice 3         what stands there now becomes a version too
+  familiar memory restore Alice 3         what is there now becomes a version too
 """
 
 
 @click.command(epilog=LOG_EPILOG)
 @click.argument("file", required=False)
-@click.option("--last", default=50, show_default=True, type=click.IntRange(min=1), help="How many changes to tell.")
+@click.option("--last", default=50, show_default=True, type=click.IntRange(min=1), help="How many changes to show.")
 @familiar_option
 @json_option
 @click.pass_context
 def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> int:
-    """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it and why lines went."""
+    """Show when FILE, or every file, changed: version, time, lines added and removed, who did it and why lines went."""
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file) if file else None
         memory.notice_hand_edits(path)
@@ -63,7 +63,7 @@ def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None
                     words = truncate_chars(one_line(text).removeprefix("- "), QUOTE_CHARS)
                     say_below("        gone: ", f"“{words}”, {removal_reason(removed)}")
         if not found and not as_json:
-            say(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
+            say(f"{path} is not in the log: the program has never changed it" if path else "No changes.")
         if lost:
             say(f"familiar: {lost[0]}; `familiar doctor` checks them all", err=True)
     return 1 if lost else 0
@@ -85,7 +85,7 @@ def diff(
         memory.notice_hand_edits(path)
         newest = memory.versions.log(path, last=1)
         if not newest:
-            raise MemoryStoreError(f"{path} has no versions yet: it was never changed by the program")
+            raise MemoryStoreError(f"{path} has no versions: the program has never changed it")
         last = parse_version(newer) if newer else newest[0].number
         first = parse_version(older) if older else newest[0].number - 1
         if first == 0:
@@ -96,7 +96,7 @@ def diff(
         if as_json:
             say_json({"file": path, "diff": changes})
         else:
-            say_changes(changes or f"{path} says the same in both")
+            say_changes(changes or f"{path} is the same in both")
 
 
 @click.command(epilog="\b\nExamples:\n  familiar memory blame Alice\n")
@@ -105,7 +105,7 @@ def diff(
 @json_option
 @click.pass_context
 def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
-    """Tell for each line of FILE which version brought it, when, and who made that."""
+    """Show for each line of FILE which version added it, when, and who made that version."""
     from familiar_connect.memory.versioning.blame import blame_lines as blame_lines
 
     with open_session(ctx, familiar_id) as memory:
@@ -127,7 +127,7 @@ def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool)
 @json_option
 @click.pass_context
 def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
-    """Show each part of FILE with the words it came from; parts without are told by who wrote them."""
+    """Show the words each part of FILE came from; for parts without any, who wrote them."""
     from familiar_connect.memory.versioning.blame import explain_parts as reasons_of
 
     with open_session(ctx, familiar_id) as memory:
@@ -167,7 +167,7 @@ def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -
 @json_option
 @click.pass_context
 def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None, as_json: bool) -> None:
-    """Put a VERSION of FILE back. Nothing is lost: what stands there now becomes a version too."""
+    """Restore a VERSION of FILE. Nothing is lost: what is there now becomes a version too."""
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file)
         memory.notice_hand_edits(path)
@@ -178,9 +178,9 @@ def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None
         if as_json:
             say_json({"file": path, "restored": chosen.number, "version": now.number, "changed": not is_there})
         elif is_there:
-            say(f"{path} is as it was in version {chosen.number} already; nothing was changed")
+            say(f"{path} already matches version {chosen.number}; nothing was changed")
         else:
-            say(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
+            say(f"{path} matches version {chosen.number} again; this is version {now.number}")
 
 
 def removal_reason(removed: RemovedLine) -> str:

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   familiar memory write-now
-  familiar memory write-now --retry ID    try a batch again that the writer gave up on (see review --list)
+  familiar memory write-now --retry ID    try again a batch the writer gave up on (see review --list)
 Exit codes: 0 written, or nothing to write; 1 the model gave no usable answer; 3 it cannot be reached.
 """
 MAX_PASSES = 10_000
 
 
 @click.command(name="write-now", epilog=EPILOG)
-@click.option("--retry", metavar="ID", help="Try one batch again that was put aside.")
+@click.option("--retry", metavar="ID", help="Try again a batch that was put aside.")
 @familiar_option
 @json_option
 @click.pass_context
 def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as_json: bool) -> int:
-    """Write up what was said since the last time, without waiting for the scheduler."""
+    """Write what was said since the last time into memory, without waiting for the scheduler."""
     home = home_of(ctx)
     root = root_of(ctx, familiar_id)
     with asking_a_model():
@@ -134,7 +134,7 @@ def _summary(results: list[MemoryWriterResult]) -> str:
         else:
             lines.append(f"{said}: {', '.join(file for file in files if file) or 'nothing worth keeping'}")
         lines += [
-            f"  would change a line of yours: `familiar memory review --show {each}`" for each in result.questions
+            f"  would change one of your lines: `familiar memory review --show {each}`" for each in result.questions
         ]
         lines += [f"  refused {edit.name}: {edit.reason}" for edit in result.refused]
     return "\n".join(lines)

@@ -297,7 +297,7 @@ class OutputFilter:
     @property
     def end_reason(self) -> str:
         """Why it `ended` before the model did."""
-        return "it began to speak for somebody else"
+        return "it started speaking for someone else"
 
     def fresh(self) -> OutputFilter:
         """The same filter for another attempt at the reply."""

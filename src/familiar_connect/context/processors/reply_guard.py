@@ -26,7 +26,7 @@ LEAST_COPY_WORDS = 8
 LEAST_COPIED_WORDS = 7
 """A sentence of fewer words may be like an earlier one."""
 LEAST_SAME_WORDS = 4
-"""And one of still fewer the same."""
+"""And one of still fewer the same. "What's" counts as two."""
 SHORT_WORDS = 2
 """Replies of so few words may come again, but not twice in a row."""
 FIRST_WORDS = 6
@@ -59,6 +59,10 @@ _SCRAP = re.compile(
 _SCRAP_BEGUN = re.compile(r"\n[ \t|]*(?:[A-Z]:?|</?(?:[A-Za-z][\w -]{0,30})?>?[ \t]*|[\[{(]?[\d-]{0,7})?\Z", re.ASCII)
 _SENTENCE = re.compile(r"[^.!?…\n]+(?:[.!?…]+[\"'”’)]*|\n+|\Z)\s*")
 
+_ENDS = re.compile(r"[.!?…\n]")
+_REST = re.compile(r"[^.!?…\n]*(?:[.!?…]+[\"'”’)]*|\n+|\Z)\s*")
+"""What follows of a sentence that was shown in part."""
+
 ENDED = "it wrote that its turn is over"
 SCRAPS = "it wrote scraps of something else it read"
 LOOPS = "it said the same words over and over"
@@ -70,6 +74,7 @@ _PARAGRAPH = re.compile(r"\s*\S[^\n]*(?=\n)")
 _RUN = re.compile(r"([^\w\s])\1*|\d+|[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_APOSTROPHE = re.compile("['’]")
 _BEFORE_WORDS = re.compile(r"^(?:\[[^\]\n]{1,40}\]\s*)?(?:[^\n:]{1,40}:\s+(?=\S))?")
 """A time stamp and a name before the words of a reply, as a prompt may have them."""
 
@@ -161,8 +166,12 @@ class ReplyGuard:
         return "" if not is_last and _SCRAP_BEGUN.search(before + self._held) else None
 
     def _end_before_copy(self, *, is_last: bool) -> str | None:
-        """What is shown where a sentence of an earlier reply follows, or may follow; None: none does."""
-        for sentence in _SENTENCE.finditer(self._held):
+        """What is shown where a sentence of an earlier reply follows, or may follow; None: none does.
+
+        One that was shown in part began as no other did, and is not torn where its end is like another's.
+        """
+        rest = _REST.match(self._held) if list_words(_ENDS.split(self._said)[-1]) else None
+        for sentence in _SENTENCE.finditer(self._held, rest.end() if rest is not None else 0):
             words = list_words(sentence[0])
             is_whole = is_last or sentence.end() < len(self._held) or sentence[0].rstrip()[-1:] in ".!?…"
             if is_whole and self._is_known(words):
@@ -174,7 +183,8 @@ class ReplyGuard:
     def _is_known(self, words: Sequence[str]) -> bool:
         if len(words) >= LEAST_COPIED_WORDS and self._knows(words, COPY_SHARE):
             return True
-        return len(words) >= LEAST_SAME_WORDS and tuple(words) in self._known_sentences
+        parts = sum(len(_APOSTROPHE.split(word)) for word in words)
+        return parts >= LEAST_SAME_WORDS and tuple(words) in self._known_sentences
 
     def _knows(self, words: Sequence[str], share: float) -> bool:
         runs = _runs(words)

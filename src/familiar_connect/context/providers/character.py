@@ -34,7 +34,6 @@ from familiar_connect.context.types import (
     Priority,
 )
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.memory.persona import persona_name as persona_name
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.aio import off_loop

@@ -25,7 +25,7 @@ from familiar_connect.chat.annotate.context import People
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.confidence_gate import AUTHORED
-from familiar_connect.context.providers.scene.text import inline_safe, is_dm, is_for_small_model, persona_of, readable
+from familiar_connect.context.providers.scene.text import inline_safe, is_for_small_model, persona_of, readable
 from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import Author
 from familiar_connect.memory.conditioning import ACTIONS, MAX_REASON, Conditioning, ConditioningGroup, FeedbackKind
@@ -189,7 +189,7 @@ class ConditioningProvider:
         if request.settings.punishments_enabled:
             kinds.append("punish")
         imitating = request.turn is not None and request.turn.imitated is not None
-        if request.guild_id is None or is_dm(request) or imitating or not kinds:
+        if request.guild_id is None or request.is_dm or imitating or not kinds:
             return []
         text = await off_loop(self._text, request, kinds, request.guild_id)
         if not text:

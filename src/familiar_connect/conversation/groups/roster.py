@@ -20,8 +20,8 @@ class GroupRoster:
             other = shown.setdefault(fold_name(each.names[0]), each.id)
             if other != each.id:
                 raise HomeError(
-                    f"{other} and {each.id} are both called {each.names[0]}, and nobody could tell them apart: "
-                    "change the name in memory/self/name.md of one"
+                    f"{other} and {each.id} are both called {each.names[0]}, so no one could tell them apart: "
+                    "change the name of one in its memory/self/name.md"
                 )
 
     @property

@@ -10,7 +10,7 @@ from familiar_connect.api import DeliveryError, SetupError
 
 PORTAL = "https://discord.com/developers/applications"
 WRONG_TOKEN = (
-    "Discord does not accept the token in DISCORD_BOT. Copy it anew at"
+    "Discord does not accept the token in DISCORD_BOT. Copy it again at"
     f" {PORTAL} → your application → Bot → Reset Token."
 )
 NO_CONTENT_INTENT = (

@@ -1,18 +1,26 @@
-"""Discord's servers and channels as a Scene, kept for a while and looked at anew when something changed."""
+"""Discord's servers and channels as a Scene, kept for a while and looked at anew when something changed.
+
+What belongs to it: the channel, its people, what is planned at the server (ServerEvents), and what a thread began with
+(ThreadStarters).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
-from familiar_connect.api import Author, Clock, Scene
-from familiar_connect.api.messages import ChannelContext, ChannelKind, ChannelRef, Emoji, Member, Role
+from familiar_connect.api import Author, Clock, ReferencedMessage, Scene
+from familiar_connect.api.messages import ChannelContext, ChannelKind, ChannelRef, Emoji, Member, Role, ServerEvent
+from familiar_connect.api.servers import ServerHost
 from familiar_connect.api.support import LruCache
-from familiar_connect.extensions.discord.inbound import stickers_of
-from familiar_connect.extensions.discord.listening.server_events import ServerEvents
-from familiar_connect.extensions.discord.listening.thread_starters import ThreadStarters
+from familiar_connect.extensions.discord.inbound import stickers_of, to_inbound
 from familiar_connect.extensions.discord.people import author_of, visible_name
+
+logger = logging.getLogger(__name__)
 
 KEPT_S = 60.0
 MAX_SCENES = 1_000
@@ -82,8 +90,7 @@ def scene_of(channel: Any, *, me: Any) -> Scene:
         roles=tuple(_role(role) for role in guild.roles[:MAX_ROLES]),
         channels=_channels(guild),
         emojis=tuple(
-            Emoji(name=emoji.name, emoji_id=str(emoji.id), url=emoji.url, is_animated=emoji.animated)
-            for emoji in guild.emojis[:MAX_EMOJIS]
+            Emoji(name=emoji.name, emoji_id=str(emoji.id), url=emoji.url) for emoji in guild.emojis[:MAX_EMOJIS]
         ),
         stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
         is_hidden=True,
@@ -131,6 +138,161 @@ def _member(guild: Any, author: Author) -> Member:
         is_bot=bool(found.bot),
         avatar_url=found.display_avatar.url,
     )
+
+
+MAX_EVENTS = 10
+MAX_ENDED = 500
+TOLD_AFTER_END = timedelta(hours=24)
+AHEAD = timedelta(days=60)
+"""What lies further ahead is not told."""
+_STATES: dict[str, Literal["planned", "active", "ended", "canceled"]] = {
+    "scheduled": "planned",
+    "active": "active",
+    "completed": "ended",
+    "canceled": "canceled",
+}
+_ORDER = ("active", "planned", "ended", "canceled")
+
+
+class ServerEvents:
+    """What the library knows of events, and when we saw one end: Discord does not say that."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ended: LruCache[int, datetime] = LruCache(MAX_ENDED)
+
+    def note_change(self, event: Any) -> None:
+        """An event was made, has begun, ended, or was called off."""
+        if _is_over(event) and self._ended.get(event.id) is None:
+            self._ended.put(event.id, self._clock.now())
+
+    def list(self, channel: Any, is_hidden: Callable[[Any], bool]) -> tuple[ServerEvent, ...]:
+        """Events of the channel's server: those elsewhere, in this channel, or in one that everybody can read."""
+        guild = getattr(channel, "guild", None)
+        if guild is None:
+            return ()
+        for event in [each for each in guild.scheduled_events if _is_over(each) and not self._is_told(each)]:
+            guild._remove_scheduled_event(event)  # the library would keep it as long as it runs
+        told = [
+            event for event in guild.scheduled_events if self._is_told(event) and _is_open(event, channel, is_hidden)
+        ]
+        told.sort(key=lambda each: (_ORDER.index(_state(each)), each.start_time))
+        return tuple(_as_told(each) for each in told[:MAX_EVENTS])
+
+    def _is_told(self, event: Any) -> bool:
+        now, state = self._clock.now(), _state(event)
+        if state == "planned":
+            return bool(event.start_time - now <= AHEAD)
+        ended = self._ended.get(event.id)
+        return state == "active" or (ended is not None and now - ended <= TOLD_AFTER_END)
+
+
+def _state(event: Any) -> Literal["planned", "active", "ended", "canceled"]:
+    return _STATES.get(getattr(event.status, "name", ""), "planned")
+
+
+def _is_over(event: Any) -> bool:
+    return _state(event) in ("ended", "canceled")
+
+
+def _is_open(event: Any, channel: Any, is_hidden: Callable[[Any], bool]) -> bool:
+    """Whether those who read *channel* may know of *event*: one in a hidden channel is that channel's own."""
+    where = event.location.value
+    if isinstance(where, str):
+        return True
+    return bool(hasattr(where, "permissions_for") and (where.id == channel.id or not is_hidden(where)))
+
+
+def _as_told(event: Any) -> ServerEvent:
+    where = event.location.value
+    return ServerEvent(
+        name=event.name,
+        begins_at=event.start_time,
+        where=where if isinstance(where, str) else f"#{where.name}",
+        description=event.description or "",
+        state=_state(event),
+    )
+
+
+LOOK_S = 0.4
+"""Well below the second that a channel may take to be looked at: who reads there does not wait for this."""
+LOOK_AGAIN_S = 30.0
+"""How long one that could not be looked up is left alone."""
+"""How long it may take: a scene is waited for no longer than that."""
+STARTER_KEPT_S = 600.0
+MAX_STARTERS = 500
+
+
+class ThreadStarters:
+    """The messages that threads began with, which stand in the channels that the threads are in.
+
+    Each has the number of its thread. Looked up where it is not at hand, kept for minutes, and forgotten at once when
+    it is edited or deleted. A private thread begins with none.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: LruCache[int, tuple[float, ReferencedMessage | None]] = LruCache(MAX_STARTERS)
+
+    async def find(self, thread: Any, client: Any, servers: ServerHost, rules: str | None) -> ReferencedMessage | None:
+        """What *thread* began with; None: nothing, or nothing that all of its readers may be told.
+
+        *rules* are those of the channel that the thread is in; None: nobody knows them.
+        """
+        if getattr(thread.type, "name", "") not in ("public_thread", "news_thread") or rules is None:
+            return None
+        starter = await self._look(thread, client)
+        if starter is None:
+            return None
+        parent, server = thread.parent_id, thread.guild.id
+        return starter if await servers.is_tellable(parent, server, starter.message_id, rules) else None
+
+    async def _look(self, thread: Any, client: Any) -> ReferencedMessage | None:
+        kept = self._kept.get(thread.id)
+        now = self._clock.monotonic()
+        if kept is not None and now <= kept[0]:
+            return kept[1]
+        lasts_s = STARTER_KEPT_S
+        found = client.get_message(thread.id)
+        if found is None:
+            try:
+                found = await _fetch(thread)
+            except TimeoutError:
+                lasts_s = LOOK_AGAIN_S
+        inbound = to_inbound(found, me=client.user.id, application=client.application_id) if found is not None else None
+        starter = None
+        if inbound is not None:
+            starter = ReferencedMessage(
+                message_id=str(thread.id),
+                author=inbound.author,
+                text=inbound.text,
+                is_self=inbound.is_self,
+                webhook=inbound.webhook,
+            )
+        self._kept.put(thread.id, (now + lasts_s, starter))
+        return starter
+
+    def forget(self, message_ids: Iterable[int]) -> None:
+        """Messages read otherwise now, or are gone."""
+        for each in message_ids:
+            self._kept.pop(each)
+
+
+async def _fetch(thread: Any) -> Any:
+    """The message from Discord: of a post of a forum in the post itself, else in the channel of the thread.
+
+    TimeoutError: not now.
+    """
+    parent = thread.parent
+    place = thread if parent is None or not hasattr(parent, "fetch_message") else parent
+    try:
+        async with asyncio.timeout(LOOK_S):
+            return await place.fetch_message(thread.id)
+    except TimeoutError:
+        raise
+    except Exception as error:  # isolation: a thread that began with nothing is one all the same
+        logger.debug("what a thread began with is not known", extra={"error": type(error).__name__})
+        return None
 
 
 class SceneCache:

@@ -64,12 +64,12 @@ class Settings:
     bot_reply_limit: int = setting(
         2,
         integer_rule(least=0),
-        "The most replies it gives between two messages of people before it answers those bots no more.",
+        "The most replies it gives between two messages of people before it stops answering those bots.",
     )
     history_on_subscribe: int = setting(
         50,
         integer_rule(least=0),
-        "How many messages of before are read when `/subscribe-text` is used, at most 1,000; 0 reads none.",
+        "How many earlier messages are read when `/subscribe-text` is used, at most 1,000; 0 reads none.",
     )
     history_on_return: int = setting(
         1_000,
@@ -92,5 +92,5 @@ class Settings:
     webhooks: str = setting(
         "people",
         choice_rule("off", "people", "all"),
-        "Webhooks heard as people: none, those an application posts for somebody (PluralKit, bridges), or all.",
+        "Webhooks heard as people: none, those an application posts for someone (PluralKit, bridges), or all.",
     )

@@ -6,13 +6,13 @@ import asyncio
 import io
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from familiar_connect.api import Place, PlatformHost, Scene, SlashCommand, SlashContext, SlashReply
 from familiar_connect.api.commands import CommandHost, OptionKind, SlashFile, SlashForm, SlashPlace
-from familiar_connect.api.messages import ChannelKind
+from familiar_connect.api.messages import ChannelContext, ChannelKind
 from familiar_connect.api.support import truncate_chars
 from familiar_connect.extensions.discord.commands.components import draw_pickers, read_use
 from familiar_connect.extensions.discord.commands.payloads import MAX_DESCRIPTION
@@ -20,7 +20,6 @@ from familiar_connect.extensions.discord.commands.reply_buttons import OLDER
 from familiar_connect.extensions.discord.errors import delivery_error
 from familiar_connect.extensions.discord.people import author_of, visible_name
 from familiar_connect.extensions.discord.scene import channel_context
-from familiar_connect.extensions.discord.voice.control import voice_control
 from familiar_connect.extensions.discord.voice.sessions import VoiceSessions
 
 logger = logging.getLogger(__name__)
@@ -349,3 +348,48 @@ class _Answer:
             await self._interaction.followup.send(text, **parts)
         else:
             await self._interaction.response.send_message(text, **parts)
+
+
+@dataclass(kw_only=True)
+class DiscordVoiceControl:
+    """A `VoiceControl` for one use of a command."""
+
+    sessions: VoiceSessions
+    guild_id: int
+    channel: Any
+    """The library's channel that the caller is in, or None."""
+    caller_channel: ChannelContext | None
+    caller_channel_id: int | None
+    connected_channel_id: int | None
+    may_connect: bool
+    may_speak: bool
+
+    async def connect(self) -> None:
+        await self.sessions.join(self.channel)
+
+    async def greet(self) -> None:
+        self.sessions.greet(self.guild_id)
+
+    async def disconnect(self) -> None:
+        await self.sessions.leave(self.guild_id)
+
+
+def voice_control(sessions: VoiceSessions, interaction: Any) -> DiscordVoiceControl | None:
+    """What the caller of *interaction* can ask of us; None where there are no voice channels."""
+    guild = interaction.guild
+    if guild is None:
+        return None
+    member = guild.get_member(interaction.user.id) or interaction.user
+    state = getattr(member, "voice", None)
+    channel = state.channel if state is not None else None
+    rights = channel.permissions_for(guild.me) if channel is not None else None
+    return DiscordVoiceControl(
+        sessions=sessions,
+        guild_id=guild.id,
+        channel=channel,
+        caller_channel=channel_context(channel) if channel is not None else None,
+        caller_channel_id=channel.id if channel is not None else None,
+        connected_channel_id=sessions.channel_id_in(guild.id),
+        may_connect=bool(rights and rights.view_channel and rights.connect),
+        may_speak=bool(rights and rights.speak),
+    )

@@ -69,7 +69,7 @@ class PersonaWebhooks:
         guild = getattr(channel, "guild", None)
         member = guild.get_member(int(person.user_id)) if guild is not None and person.user_id.isdigit() else None
         if member is None:
-            raise DeliveryError("under somebody's name I can write on a server only, to its members")
+            raise DeliveryError("I can write under someone's name only on a server, for its members")
         is_thread = getattr(channel, "parent", None) is not None
         rights = channel.permissions_for(member)
         if not (rights.send_messages_in_threads if is_thread else rights.send_messages):

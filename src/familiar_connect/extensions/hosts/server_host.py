@@ -22,9 +22,9 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.extensions.hosts.reader_records import ReaderRecords
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import DELETED, MessageEdits
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import DELETED, TurnMark
 from familiar_connect.identity import Author
 from familiar_connect.subscriptions import Subscription
 from familiar_connect.support.aio import off_loop

@@ -86,7 +86,7 @@ def read_text_log(data: bytes) -> Iterator[ImportedLine]:
             said.append(line)
         elif line.strip():
             raise UnreadableFileError(
-                "does not begin with a name and a colon; a chat as text has `Name: text`, "
+                "does not start with a name and a colon; a chat as text has `Name: text`, "
                 "with or without a date such as [2026-03-01 18:05] before it",
                 where=f"line {number}",
             )

@@ -16,7 +16,7 @@ _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ])-\n(?=[a-zß-ÿ])")
 def read_pdf(data: bytes) -> ImportedText:
     """Title and the text of each page; UnreadableFileError says why there is none."""
     if not begins_as_pdf(data):
-        raise UnreadableFileError("is called a PDF but is none")
+        raise UnreadableFileError("is named as a PDF but is not one")
     title, pages = _extract(data)
     if not any(page.strip() for page in pages):
         raise UnreadableFileError("holds no text: its pages are pictures; run text recognition over it first")

@@ -22,7 +22,7 @@ def _decode(data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     if b"\x00" in data:
-        raise UnreadableFileError("is no text, Markdown, web page or PDF")
+        raise UnreadableFileError("is not text, Markdown, a web page or a PDF")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

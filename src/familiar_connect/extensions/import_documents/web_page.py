@@ -85,7 +85,7 @@ def read_web_page(data: bytes) -> ImportedText:
     page.feed(without_hidden_stretches(data.decode(encoding, "replace")))
     page.close()
     if not page.text.strip():
-        raise UnreadableFileError("holds no text: it shows none")
+        raise UnreadableFileError("holds no text")
     return ImportedText(title=page.title.strip(), pages=(page.text,))
 
 

@@ -283,7 +283,7 @@ class _PlatformChecker:
         if heard.message.author.platform != host.platform:
             self._add("hear", "host.author", "make every author with `host.author`, which knows the platform")
         if not heard.message.is_mention:
-            self._add("hear", "host.hear", "say `is_mention=True` where somebody speaks to the familiar")
+            self._add("hear", "host.hear", "say `is_mention=True` where someone speaks to the familiar")
         if not await self._is_shown(GREETING, None):
             self._add("answer", "Place.send", "the reply did not arrive in the room: send every text that it is given")
         await self._rest(host)

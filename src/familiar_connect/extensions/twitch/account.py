@@ -170,7 +170,7 @@ class TwitchAccount:
             await self._renewed(self._token, self._refresh_token)
 
     def _refused(self) -> str:
-        return f"Twitch does not accept {self._credentials.name} (it has run out or was taken back): {MAKE_A_TOKEN}"
+        return f"Twitch does not accept {self._credentials.name} (it has expired or was revoked): {MAKE_A_TOKEN}"
 
     async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask Twitch; with a token that has run out, once more with a new one."""

@@ -188,7 +188,7 @@ class TwitchPlatform:
                 raise self._shut_out()
             if topic.kind is Kind.chat:
                 raise SetupError(f"the chat of {self._settings.channel} cannot be read: {why_not}")
-            self._host.tell_owner(f"Twitch tells nothing of {topic.kind.value}: {why_not}. See docs/guides/twitch.md.")
+            self._host.tell_owner(f"Twitch sends no {topic.kind.value} events: {why_not}. See docs/guides/twitch.md.")
 
         return EventSub(
             self._addresses.eventsub or EVENTSUB,
@@ -203,14 +203,14 @@ class TwitchPlatform:
     def _revoked(self, token_name: str, kind: str, status: str) -> None:
         if status in ("authorization_revoked", "user_removed"):
             raise SetupError(
-                f"Twitch took back our right to listen ({status}): make a new token as docs/guides/twitch.md "
+                f"Twitch withdrew the permission to listen ({status}): make a new token as docs/guides/twitch.md "
                 f"describes and put it into secrets.env as {token_name}"
             )
         self._granted.discard(kind)
         if kind == Kind.chat and status == BANNED:
             raise self._shut_out()
         if status != BANNED:  # what goes with a ban is told once, with the chat
-            self._host.tell_owner(f"Twitch no longer tells of {kind} ({status}).")
+            self._host.tell_owner(f"Twitch no longer reports {kind} ({status}).")
 
     def _shut_out(self) -> ShutOut:
         """The owner is told once, however often we look."""

@@ -61,7 +61,7 @@ class ChatCommands:
         if name in ABOUT_SOMEBODY:
             person = await self._person(words)
             if person is None:
-                return f"Say whom: {self._call} {name} NAME, as the chat shows it."
+                return f"Say who: {self._call} {name} NAME, as the chat shows it."
             words = person
         reply = await self._host.use_command(
             self._channel,

@@ -14,7 +14,7 @@ SECRETS = {
     CLIENT_SECRET: "Its secret, where it has one; needed to renew tokens then.",
     SPEAKER_TOKEN: "Token of the account that speaks on Twitch.",
     "TWITCH_REFRESH_TOKEN": "Renews `TWITCH_TOKEN` when it runs out.",
-    BROADCASTER_TOKEN: "Token of the streamer, where another account speaks: lets it be told of events.",
+    BROADCASTER_TOKEN: "Token of the streamer, where another account speaks: lets it hear about events.",
     "TWITCH_BROADCASTER_REFRESH_TOKEN": "Renews `TWITCH_BROADCASTER_TOKEN`.",
 }
 FIRST_NEED = "[twitch] channel"

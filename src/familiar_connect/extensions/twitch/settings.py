@@ -29,16 +29,18 @@ class Settings:
         "Login name of the channel whose chat `familiar run` joins.",
         example='"a_streamer"',
     )
-    subscriptions_enabled: bool = setting(True, FLAG, "Whether it is told of subscriptions, gifts and resubscriptions.")
-    cheers_enabled: bool = setting(True, FLAG, "Whether it is told of cheers.")
-    follows_enabled: bool = setting(True, FLAG, "Whether it is told of new followers.")
-    raids_enabled: bool = setting(True, FLAG, "Whether it is told of raids.")
-    ads_enabled: bool = setting(True, FLAG, "Whether it is told when ads begin and end.")
+    subscriptions_enabled: bool = setting(
+        True, FLAG, "Whether it hears about subscriptions, gifts and resubscriptions."
+    )
+    cheers_enabled: bool = setting(True, FLAG, "Whether it hears about cheers.")
+    follows_enabled: bool = setting(True, FLAG, "Whether it hears about new followers.")
+    raids_enabled: bool = setting(True, FLAG, "Whether it hears about raids.")
+    ads_enabled: bool = setting(True, FLAG, "Whether it hears when ads start and end.")
     ads_immediate: bool = setting(True, FLAG, "Whether it speaks up at once when they do.")
-    redemption_names: list[str] = setting([], TEXTS, "Rewards whose redemption it is told of, by their titles.")
+    redemption_names: list[str] = setting([], TEXTS, "Rewards whose redemption it hears about, by their titles.")
     immediate_events: list[str] = setting(
         [],
         EVENTS,
-        "Events it answers at once, whoever else is talking; of the others it decides as of any message.",
+        "Events it answers at once, even while others talk; for the others it decides as for any message.",
         example='["raid", "reward"]',
     )

@@ -33,10 +33,10 @@ class DeepgramRecognizer:
             text = json.loads(answer.body)["results"]["channels"][0]["alternatives"][0]["transcript"]
         except (ValueError, RecursionError, LookupError, TypeError) as error:
             raise SpeechServiceError(
-                f"{service.name} answered with something that is no transcript.", is_final=True
+                f"{service.name} answered with something that is not a transcript.", is_final=True
             ) from error
         if not isinstance(text, str):
-            raise SpeechServiceError(f"{service.name} answered with something that is no transcript.", is_final=True)
+            raise SpeechServiceError(f"{service.name} answered with something that is not a transcript.", is_final=True)
         return text[:MAX_WORDS_CHARS].strip()
 
     async def aclose(self) -> None:

@@ -35,10 +35,10 @@ class OpenAIRecognizer:
             text = json.loads(answer.body)["text"]
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise SpeechServiceError(
-                f"{service.name} answered with something that is no transcript.", is_final=True
+                f"{service.name} answered with something that is not a transcript.", is_final=True
             ) from error
         if not isinstance(text, str) or len(text) > MAX_WORDS_CHARS:
-            raise SpeechServiceError(f"{service.name} answered with something that is no transcript.", is_final=True)
+            raise SpeechServiceError(f"{service.name} answered with something that is not a transcript.", is_final=True)
         return text.strip()
 
     async def aclose(self) -> None:

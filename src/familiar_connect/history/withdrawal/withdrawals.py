@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from familiar_connect.history.message_edits import DELETED, drop_made_of, put_away
+from familiar_connect.history.message_edits import drop_made_of, put_away
 from familiar_connect.history.rows import TURN_COLUMNS, UNMARKED, in_utc, parse_timestamp, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn, RemovalCause
+from familiar_connect.history.types import DELETED, HistoryTurn, RemovalCause
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 

@@ -92,7 +92,7 @@ def read_gguf(path: Path) -> ModelFile:
 
 def _read(path: Path, head: _Head, size: int) -> ModelFile:
     if head.take(4) != MAGIC:
-        raise _BadFile("is no GGUF file")
+        raise _BadFile("is not a GGUF file")
     version = int(head.number(4))
     if version not in VERSIONS:
         raise _BadFile(f"is GGUF of version {version}, which is not known here")
@@ -151,7 +151,7 @@ def _model_file(path: Path, size: int, facts: Mapping[str, Value], marks: tuple[
 
     layers, heads, width = count("block_count"), count("attention.head_count"), count("embedding_length")
     if not kind or not layers:
-        raise _BadFile("holds no language model")
+        raise _BadFile("has no language model in it")
     key_heads = count("attention.head_count_kv") or heads
     head_width = width // heads if heads else 0
     keys, values = count("attention.key_length") or head_width, count("attention.value_length") or head_width
@@ -178,7 +178,7 @@ class _Head:
     def take(self, count: int) -> bytes:
         end = self.position + count
         if end > self._limit:
-            raise _BadFile("is not complete" if self.position else "is no GGUF file")
+            raise _BadFile("is not complete" if self.position else "is not a GGUF file")
         data = self._data[self.position : end]
         self.position = end
         return data

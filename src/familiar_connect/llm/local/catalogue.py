@@ -106,7 +106,7 @@ def _models(rows: list[object], file: Path) -> list[CatalogueModel]:
         except (KeyError, TypeError, ValueError):
             raise ConfigError(
                 f"{file}: each [[model]] row needs name, title, bytes, sha256, licence, and repository and file or an "
-                "https:// url; packages is a table of name, count, version and member; mend that row"
+                "https:// url; packages is a table of name, count, version and member; fix that row"
             ) from None
         found[model.name] = model
     return list(found.values())

@@ -107,7 +107,7 @@ def _check_hash(model: CatalogueModel, target: Path) -> None:
     for path in (part, state):
         remove_file(path)
     raise ModelSetupError(
-        f"What was fetched for {model.name} is not the file its publisher has (its SHA-256 is {found[:12]}…, not "
+        f"What was fetched for {model.name} is not the publisher's file (its SHA-256 is {found[:12]}…, not "
         f"{model.sha256[:12]}…) and was deleted: fetch it again."
     )
 

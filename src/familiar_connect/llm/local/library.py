@@ -23,7 +23,7 @@ SUFFIX = ".gguf"
 PART_SUFFIX = ".part"
 _OWNER_ONLY = 0o600
 _HEADER = (
-    "# Names of model files that lie elsewhere on this computer; settings say `embedded:NAME`.\n"
+    "# Names of model files elsewhere on this computer; settings say `embedded:NAME`.\n"
     "# Written by `familiar model use FILE.gguf`."
 )
 _ODD = re.compile(r"[^a-z0-9._-]+")
@@ -134,7 +134,7 @@ class ModelLibrary:
             name = row.get("name") if isinstance(row, dict) else None
             path = row.get("file") if isinstance(row, dict) else None
             if not isinstance(name, str) or not isinstance(path, str) or not LOCAL_MODEL_NAME.fullmatch(name):
-                raise ConfigError(f'{file}: each [[model]] row needs name = "…" and file = "…"; mend that row')
+                raise ConfigError(f'{file}: each [[model]] row needs name = "…" and file = "…"; fix that row')
             found[name] = Path(path)
         return found
 

@@ -169,9 +169,7 @@ def _append_member(
         with zipfile.ZipFile(archive) as opened, os.fdopen(open_file(part, _WRITE), "r+b") as out:
             found = [each for each in opened.infolist() if each.filename.endswith(f"/{ending}") and not each.is_dir()]
             if len(found) != 1:
-                raise ModelSetupError(
-                    f"{archive.name} holds no {ending}, or several: it is not what it was said to be."
-                )
+                raise ModelSetupError(f"{archive.name} holds no {ending}, or several: it is not what it claims to be.")
             out.truncate(have)
             out.seek(have)
             with opened.open(found[0]) as data:
@@ -182,5 +180,5 @@ def _append_member(
                     out.write(block)
                     progress(have, total)
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise ModelSetupError(f"{archive.name} is no archive that can be read ({error}): {AGAIN}.") from error
+        raise ModelSetupError(f"{archive.name} is not a readable archive ({error}): {AGAIN}.") from error
     return have

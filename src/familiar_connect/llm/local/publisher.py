@@ -20,7 +20,7 @@ READ_TIMEOUT_S = 60.0
 MAX_BREAKS = 5
 """Times in a row a connection may break without a byte in between."""
 CHUNK_BYTES = 1 << 20
-AGAIN = "give the same command again: it goes on from there"
+AGAIN = "give the same command again: it continues from there"
 """How to go on after a download that broke off, wherever it came from."""
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 

@@ -53,7 +53,7 @@ from familiar_connect.memory.index.vectors.short_text import fill_table, restore
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
-VERSION = "6"
+VERSION = "7"
 EMBED_BATCH = 32
 PAGE_BYTES = 512
 """Of a chunk and its vector two have room in a page of the usual size, and a fifth of that is wasted. A row that

@@ -7,6 +7,8 @@ threads: while one loads, the few texts of another are not kept waiting.
 
 WordPiece is the tokenizer it was trained with: it lower-cases, strips accents, splits at white space and punctuation,
 then takes the longest piece of the vocabulary each time. The vocabulary is package data, read on first use.
+
+It is English. What is written in other letters is compared by its spelling instead (`vectors/spelling.py`).
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import os
 import threading
 import unicodedata
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.memory.index.letters import read_vocabulary
+from familiar_connect.memory.index.vectors.spelling import embed_spelling, is_read_by_spelling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +99,17 @@ class MiniLMModel:
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
         import numpy as np  # heavy: whoever only asks which embedder there is does without it
+
+        spelt = np.fromiter(map(is_read_by_spelling, texts), dtype=np.bool_, count=len(texts))
+        if not spelt.any():
+            return self._embed_meaning(texts)
+        found = np.empty((len(texts), self.dim), dtype=np.float32)
+        found[spelt] = embed_spelling([text for text, is_spelt in zip(texts, spelt, strict=True) if is_spelt], self.dim)
+        found[~spelt] = self._embed_meaning([text for text, is_spelt in zip(texts, spelt, strict=True) if not is_spelt])
+        return found
+
+    def _embed_meaning(self, texts: list[str]) -> NDArray[np.float32]:
+        import numpy as np
 
         found = np.zeros((len(texts), self.dim), dtype=np.float32)
         if not texts:
@@ -212,8 +226,7 @@ class WordPiece:
     @lru_cache(maxsize=1)
     def load_bundled(cls) -> WordPiece:
         """The vocabulary that came with the program."""
-        data = files("familiar_connect.memory.index").joinpath("minilm-vocab.txt").read_text(encoding="utf-8")
-        return cls({piece: number for number, piece in enumerate(data.rstrip("\n").split("\n"))})
+        return cls({piece: number for number, piece in enumerate(read_vocabulary())})
 
     def encode(self, text: str, max_tokens: int) -> list[int]:
         """*text* between start and end mark, *max_tokens* in all at most."""

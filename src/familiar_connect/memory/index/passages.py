@@ -114,7 +114,7 @@ class Passages:
         self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
         self._rows = RowCache(lambda units: passage_rows.read_passages(file, units))
-        self._postings: LruCache[str, tuple[tuple[int, int], Numbers]] = LruCache(
+        self._postings: LruCache[tuple[str, bool], tuple[tuple[int, int], Numbers]] = LruCache(
             MAX_WORDS_HELD, size=MAX_POSTINGS_HELD, size_of=lambda held: len(held[1])
         )
         self._facts = FactColumns(label="i4", heading="i4", said_at="f8", words="i4", asks="?")
@@ -260,14 +260,14 @@ class Passages:
         """Nobody knows: the words of files have no vectors of their own."""
         return no_likeness(units)
 
-    def postings(self, word: str) -> Numbers:
+    def postings(self, word: str, *, in_any_form: bool = False) -> Numbers:
         """Passages that hold *word*, of the newest files."""
         self.catch_up()
-        level, held = self._level, self._postings.get(word)
+        level, held = self._level, self._postings.get((word, in_any_form))
         if held is not None and held[0] == level:
             return held[1]
-        found = self._units_of(read_postings(self._file, "passage_words", word, MAX_POSTINGS))
-        self._postings.put(word, (level, found))
+        found = self._units_of(read_postings(self._file, "passage_words", word, MAX_POSTINGS, in_any_form=in_any_form))
+        self._postings.put((word, in_any_form), (level, found))
         return found
 
     def _units_of(self, rows: Numbers) -> Numbers:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from familiar_connect.identity import Author
+from familiar_connect.memory.index.letters import PIECE, UNSPACED, WORD, is_english, split_clusters
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, tells_number, tells_time
 from familiar_connect.support.text import is_meant_as_name, without_surrogates
 
@@ -91,7 +92,6 @@ _ASKS_WHERE = re.compile(
     r"|continents?|regions?)|wo|woher|wohin|où|dónde|onde|waar)\b|どこ",
     re.I,
 )
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 """What stands between words: telling them apart so is several times as quick as by `_WORD`."""
 _IN_CAPITALS = re.compile(r"""(?<=[a-zß-ÿ,'’"“]\s)["“'‘]?[A-ZÀ-Þ][a-zß-ÿ]+""")
@@ -102,11 +102,13 @@ _IN_A_PLACE = re.compile(
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
 _JOINS_NAMES = re.compile(r"\s*(?:,\s*)?(?P<and>(?:and|or|und|oder|et|ou|y)\s+|[&+]\s*)|\s*,\s*", re.I)
 """What stands between two names of a list; its last two have a word between them."""
+_STEM_CUTS = ((8, 3), (6, 2), (4, 1))
+"""From so many letters on, how many at the end of a word may be its ending."""
+LONGEST_ENDING = 3
+LEAST_DECLINED = 4
+"""Letters of a name that is looked for with other endings."""
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _CAPITAL_WORD = re.compile(r"\b[A-Z][a-z]+")
-_PIECE = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u0331])*")
-"""A word as an index tells them apart: what stands above a letter belongs to it."""
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
 @dataclass(frozen=True)
@@ -125,17 +127,23 @@ class SearchQuery:
     asks_when: bool = False
     asks_number: bool = False
     asks_where: bool = False
+    in_any_form: bool = False
+    """Whether words count in other forms than they have in the question: it is not English, whose forms are known."""
     first_named: frozenset[str] = frozenset()
     """Those of `names` that are named before all others: who does something stands before whom it is done to."""
 
 
 def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> SearchQuery:
     """*utterance* taken apart; *names* are those people go by."""
-    text = _shorten(utterance)
-    mentioned = frozenset(_find_mentioned(text, names))
-    meaning = _without(text, mentioned)
+    text, names = _shorten(utterance), list(names)
+    mentioned = written = frozenset(_find_mentioned(text, names))
+    others = not is_english(_without(text, mentioned))
+    if others:
+        declined = dict(_find_declined(text, [name for name in names if name.strip().lower() not in mentioned]))
+        mentioned, written = mentioned.union(declined), written.union(declined.values())
+    meaning = _without(text, written)
     spans, timeless = extract_times(text, now)
-    words = dict.fromkeys(_telling(_without(timeless, mentioned))) or dict.fromkeys(content_words(text))
+    words = dict.fromkeys(_telling(_without(timeless, written))) or dict.fromkeys(content_words(text))
     return SearchQuery(
         text,
         meaning or text,
@@ -145,6 +153,7 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
         asks_when=_ASKS_WHEN.search(text) is not None,
         asks_number=_ASKS_NUMBER.search(text) is not None,
         asks_where=_ASKS_WHERE.search(text) is not None,
+        in_any_form=others,
     )
 
 
@@ -182,10 +191,10 @@ def concerns_speaker(utterance: str) -> bool:
 
 def content_words(text: str) -> Iterator[str]:
     """The words of *text* that say something, lower-cased."""
-    for match in _WORD.finditer(text):
+    for match in WORD.finditer(text):
         word = match[0].lower().replace("’", "'")
         bare = word.removesuffix("'s")
-        if _UNSPACED.search(bare):
+        if UNSPACED.search(bare):
             yield from _pairs(bare)
         elif bare and bare not in STOP_WORDS and word not in STOP_WORDS:
             yield bare
@@ -206,7 +215,7 @@ def words_to_index(text: str) -> list[str]:
     text = without_surrogates(text)
     found = dict.fromkeys(word[:MAX_WORD_CHARS] for word in content_words(text))
     if not text.isascii():
-        found |= dict.fromkeys(_UNSPACED.findall(text))
+        found |= dict.fromkeys(UNSPACED.findall(text))
     for match in _CAPITAL_WORD.finditer(text):
         low = match[0].lower()
         if low in STOP_WORDS and is_meant_as_name(low, text):
@@ -214,16 +223,28 @@ def words_to_index(text: str) -> list[str]:
     return list(found)
 
 
-def match_expression(word: str) -> str:
-    """What to look for in a word index for *word*: all the words that it is taken apart into; nothing: it has none."""
-    pieces = [match[0].lower() for match in _PIECE.finditer(without_surrogates(word).removesuffix("'s"))]
-    wanted = (each for piece in pieces for each in (_pairs(piece) if _UNSPACED.search(piece) else [piece]))
+def match_expression(word: str, *, in_any_form: bool = False) -> str:
+    """What to look for in a word index for *word*: all the words that it is taken apart into; nothing: it has none.
+
+    *in_any_form*: words that begin as it does count too, where so much of it is left that they are forms of it.
+    """
+    if in_any_form and (stem := stem_of(word)):
+        return f'"{stem}"*'
+    pieces = [match[0].lower() for match in PIECE.finditer(without_surrogates(word).removesuffix("'s"))]
+    wanted = (each for piece in pieces for each in (_pairs(piece) if UNSPACED.search(piece) else [piece]))
     return " AND ".join(f'"{each[:MAX_WORD_CHARS]}"' for each in wanted)
+
+
+def stem_of(word: str) -> str:
+    """What other forms of *word* begin with, in languages that change its end; nothing where it is too short."""
+    cut = next((cut for length, cut in _STEM_CUTS if len(word) >= length), 0)
+    return word[: min(len(word) - cut, MAX_WORD_CHARS)] if cut and word.isalpha() and not UNSPACED.search(word) else ""
 
 
 def _pairs(word: str) -> Iterator[str]:
     """The pairs of neighbouring characters of *word*, or its only one."""
-    yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+    signs = split_clusters(word)
+    yield from ("".join(signs[at : at + 2]) for at in range(max(1, len(signs) - 1)))
 
 
 def line_label(line: str) -> str | None:
@@ -243,13 +264,13 @@ def every_word(text: str) -> tuple[str, ...]:
     """The words of *text* in order, lower-cased."""
     if text.isascii():
         low = text.lower()
-        return tuple(_WORD.findall(low) if "'" in low else low.translate(_ASCII_GAPS).split())
-    return tuple(word.lower() for word in _WORD.findall(text))
+        return tuple(WORD.findall(low) if "'" in low else low.translate(_ASCII_GAPS).split())
+    return tuple(word.lower() for word in WORD.findall(text))
 
 
 def all_words(text: str) -> set[str]:
     """Every word of *text*, lower-cased, possessives without their ending."""
-    return {match[0].lower().replace("’", "'").removesuffix("'s") for match in _WORD.finditer(text)}
+    return {match[0].lower().replace("’", "'").removesuffix("'s") for match in WORD.finditer(text)}
 
 
 def _shorten(utterance: str) -> str:
@@ -262,16 +283,36 @@ def _shorten(utterance: str) -> str:
 
 
 def _find_mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
-    """Those of *names* that stand in *text* as whole words."""
+    """Those of *names* that stand in *text* as whole words, or anywhere in a script without spaces."""
     words = all_words(text)
-    flat = " ".join(match[0] for match in _WORD.finditer(text.lower()))
+    flat = " ".join(match[0] for match in WORD.finditer(text.lower()))
     for name in names:
         low = name.strip().lower()
         if low in STOP_WORDS:
             if low in words and is_meant_as_name(low, text):
                 yield low
-        elif (low in words and len(low) > 1) or (" " in low and f" {low} " in f" {flat} "):
+            continue
+        is_within = len(low) > 1 and low in flat and (" " in low or UNSPACED.search(low))
+        if (low in words and len(low) > 1) or (is_within and (UNSPACED.search(low) or f" {low} " in f" {flat} ")):
             yield low
+
+
+def _find_declined(text: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Those of *names* that stand in *text* with another ending and a capital, each with the form it has there."""
+    capitals = [match[0].lower() for match in WORD.finditer(text) if match[0][0].isupper()]
+    for name in names:
+        low = name.strip().lower()
+        if form := next((word for word in capitals if _is_form_of(low, word)), ""):
+            yield low, form
+
+
+def _is_form_of(name: str, word: str) -> bool:
+    """Whether *word* may be *name* with another ending: Мике for Мика, Mikas for Mika, Elif'in for Elif."""
+    if len(name) < LEAST_DECLINED:
+        return False
+    stem = name if word.startswith(name) else name[:-1]
+    ending = word.removeprefix(stem).replace("'", "").replace("’", "")
+    return word.startswith(stem) and len(ending) <= LONGEST_ENDING
 
 
 def _without(text: str, names: frozenset[str]) -> str:
@@ -283,11 +324,14 @@ def _without(text: str, names: frozenset[str]) -> str:
 @lru_cache(maxsize=64)
 def _name_pattern(names: frozenset[str]) -> re.Pattern[str]:
     # "When will Will come": of a name that is a common word only the capital one is the name.
-    wanted = "|".join(
+    by_length = sorted(names, key=len, reverse=True)
+    spaced = "|".join(
         f"(?-i:{re.escape(name.capitalize())})" if name in STOP_WORDS else re.escape(name)
-        for name in sorted(names, key=len, reverse=True)
+        for name in by_length
+        if not UNSPACED.search(name)
     )
-    return re.compile(rf"(?<!\w)(?:{wanted})(?:['’]s)?(?!\w)", re.I)
+    unspaced = [re.escape(name) for name in by_length if UNSPACED.search(name)]
+    return re.compile("|".join([*([rf"(?<!\w)(?:{spaced})(?:['’]s)?(?!\w)"] if spaced else []), *unspaced]), re.I)
 
 
 @lru_cache(maxsize=MAX_TAKEN_APART)

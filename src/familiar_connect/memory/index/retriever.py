@@ -126,7 +126,7 @@ class UnitSource(Protocol):
     vectors: Vectors
 
     def counts(self) -> tuple[int, int]: ...
-    def postings(self, word: str) -> Numbers: ...
+    def postings(self, word: str, *, in_any_form: bool) -> Numbers: ...
     def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats: ...
     def compare_words(self, asked: Mapping[str, Vector], units: Numbers) -> tuple[Floats, Floats]: ...
     def units_between(self, start: float, end: float, limit: int) -> Numbers: ...
@@ -350,9 +350,8 @@ class MemoryRetriever:
         total, stretches = source.counts()
         if not total:
             return []
-        lexical = score_words(
-            {word: source.postings(word) for word in question.words}, total=total, stretches=stretches
-        )
+        postings = {word: source.postings(word, in_any_form=question.in_any_form) for word in question.words}
+        lexical = score_words(postings, total=total, stretches=stretches)
         near = source.vectors.compare(vector) if vector is not None else None
         cosines = no_cosines if near is None else _cosines_or_words(near, lexical)
         sentences = no_sentences if vector is None else partial(source.best_sentences, vector)

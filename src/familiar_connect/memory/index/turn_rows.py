@@ -17,10 +17,9 @@ from zlib import crc32
 
 import numpy as np
 
-from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.types import DELETED, HistoryTurn, TurnMark
 from familiar_connect.memory.index.chunking import split_long, split_sentences
 from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope
 from familiar_connect.memory.index.query import content_words, words_to_index

@@ -62,11 +62,12 @@ from familiar_connect.memory.index.turn_rows import (
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.vectors.blobs import Bits, from_small_blobs
 from familiar_connect.memory.index.vectors.word_index import from_rows, read_postings
+from familiar_connect.memory.index.vectors.word_parts import WordParts
 from familiar_connect.memory.index.vectors.word_vectors import WordVectors, drop_unheld
 from familiar_connect.support.sqlite import Row
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "6"
+VERSION = "7"
 """Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
@@ -121,6 +122,7 @@ class TurnIndex:
         self.vectors = Vectors(dim)
         self._sentences = SentenceVectors(self._file, dim)
         self.words = WordVectors(self._file, dim)
+        self._word_parts = WordParts(self._file)
         self._facts = TurnFacts(self._file)
         self._texts = UnitTexts(self._file, history, familiar_id)
         self._rows = RowCache(self._texts.read)
@@ -189,9 +191,11 @@ class TurnIndex:
         """How far words like those *asked* for stand in each of *units*, and around it."""
         return self.words.score(asked, units)
 
-    def postings(self, word: str) -> Numbers:
-        """The newest units that hold *word*."""
-        return from_rows(read_postings(self._file, "words", word, MAX_POSTINGS), ROW_BITS)
+    def postings(self, word: str, *, in_any_form: bool = False) -> Numbers:
+        """The newest units that hold *word*; in any form: or another form of it, or a word that it is a part of."""
+        around = self._word_parts.words_around(word) if in_any_form else ()
+        rows = read_postings(self._file, "words", word, MAX_POSTINGS, in_any_form=in_any_form, around=around)
+        return from_rows(rows, ROW_BITS)
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Units said in a stretch of time, newest first."""

@@ -111,7 +111,7 @@ def find_entry(store: MemoryStore, place: EntryPlace) -> ShelvedEntry:
     elif place.path in store.list_files(LORE):
         found = _loose(store, place.path, is_asked=True)
     if found is None:
-        raise MemoryStoreError("there is no such entry any more; World Info lists those there are")
+        raise MemoryStoreError("this entry is gone; World Info lists the others")
     return found
 
 
@@ -290,7 +290,7 @@ def _kept(book: ImportRecord, key: str) -> RecordedEntry | None:
 def _read(store: MemoryStore, path: str) -> ImportRecord:
     record = read_record(store, path) if path in list_records(store, LORE) else None
     if record is None:
-        raise MemoryStoreError("there is no such book any more; World Info lists those there are")
+        raise MemoryStoreError("this book is gone; World Info lists the others")
     return record
 
 

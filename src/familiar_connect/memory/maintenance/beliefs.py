@@ -22,9 +22,9 @@ from functools import partial
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
-from familiar_connect.memory.people import ALIASES_HEADING, PEOPLE
+from familiar_connect.memory.note_paths import PEOPLE, is_archive
+from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.lasting_words import LASTING, MONTH
 from familiar_connect.memory.writing.archiving import MANAGED
@@ -166,7 +166,9 @@ def _pairs(lines: Sequence[PersonLine]) -> Iterator[tuple[DoubtfulLine, PersonLi
 
 
 def _doubt(kind: str, line: PersonLine, other: PersonLine, how: str) -> DoubtfulLine:
-    where = "" if line.rel_path == other.rel_path else f" in {other.rel_path}, which others hear: decide by hand"
+    where = (
+        "" if line.rel_path == other.rel_path else f" in {other.rel_path}, which other people may hear: decide by hand"
+    )
     says = f"{line.rel_path}: “{_quote(line)}” {how} “{_quote(other)}”{where}"
     return DoubtfulLine(kind=kind, rel_path=line.rel_path, text=line.unit.text, says=says, other_path=other.rel_path)
 

@@ -17,8 +17,8 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.housekeeping import SOURCE, examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.note_paths import PEOPLE
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.no_follow import load_bytes, make_folder

@@ -52,7 +52,7 @@ def export_person(
     if target.exists():
         raise FamiliarError(f"{target} exists already: choose another name, or remove it first")
     if not target.parent.is_dir():
-        raise FamiliarError(f"{target.parent} is no folder: make it first, or choose another place with --to")
+        raise FamiliarError(f"{target.parent} is not a folder: make it first, or choose another place with --to")
     temporary = target.parent / temporary_name()
     try:
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

@@ -17,11 +17,11 @@ from itertools import combinations
 from typing import Literal, cast
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.beliefs import DoubtfulLine, find_doubtful_lines
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.maintenance.reshape_files import FULL_ENOUGH, FileReshaper
+from familiar_connect.memory.note_paths import is_archive
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.search import say_cut
@@ -199,7 +199,7 @@ def _shared_aliases(store: MemoryStore) -> Iterator[MemoryFinding]:
     for name, slugs in sorted(read_aliases(store).items()):
         if len(slugs) > 1:
             files = tuple(f"people/{slug}.md" for slug in slugs)
-            says = f"{name!r} may mean {', '.join(files)}: the most recently active comes first"
+            says = f"{name!r} may mean {', '.join(files)}: the most recently active one counts"
             yield MemoryFinding(kind="shared alias", files=files, says=says)
 
 

@@ -23,8 +23,6 @@ class Mention:
 
     rel_path: str
     part: MarkdownPart
-    by_name: bool
-    """Whether it names them."""
     is_quote: bool = False
     """Whether it tells what they said, or is nothing but a link to their file."""
 
@@ -52,7 +50,7 @@ def mentions_of(
             behind = set(sources.get(part.hash, ()))
             is_quote = is_link_to(part, path, but) or _is_quote(part, behind & turns, behind - turns, named, text_of)
             if named or is_quote:
-                yield Mention(rel_path=path, part=part, by_name=named, is_quote=is_quote)
+                yield Mention(rel_path=path, part=part, is_quote=is_quote)
 
 
 def _is_quote(part: MarkdownPart, theirs: Set[int], others: Set[int], named: bool, text_of: TurnText) -> bool:

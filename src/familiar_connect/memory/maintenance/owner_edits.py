@@ -125,7 +125,7 @@ def editable_path(rel_path: str) -> str:
     name = parts[-1] if parts else ""
     if not name.endswith(".md") or name == ".md" or any(part.startswith(".") for part in parts):
         raise MemoryStoreError(
-            f"{quote_for_error(rel_path)} is no name of a memory file: end it in .md, such as topics/garden.md"
+            f"{quote_for_error(rel_path)} is not the name of a memory file: end it in .md, such as topics/garden.md"
         )
     return "/".join(parts)
 

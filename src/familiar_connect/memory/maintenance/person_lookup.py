@@ -14,15 +14,15 @@ from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import is_archive, original_path
 from familiar_connect.memory.file_audience import MARK
-from familiar_connect.memory.people import (
-    harvest_aliases,
+from familiar_connect.memory.note_paths import (
+    is_archive,
+    original_path,
     people_path,
     people_path_prefixes,
-    read_aliases,
     slug_of_path,
 )
+from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.markdown import document_title
 
@@ -76,7 +76,7 @@ def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: M
         return found[0]
     if not found:
         raise PersonNotFound(
-            f"nobody called {words!r} is known: give a name, an alias, a slug such as {EXAMPLE_PLATFORM}-123, or "
+            f"no one called {words!r} is known: give a name, an alias, a slug such as {EXAMPLE_PLATFORM}-123, or "
             "platform:id; `familiar memory list people` shows the files"
         )
     could_be = "; ".join(f"{person.author.canonical_key} ({person.author.label})" for person in found)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from familiar_connect.audience import Audience
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import (
     MARK,
     front_matter,
@@ -23,8 +22,8 @@ from familiar_connect.memory.file_audience import (
     with_audience,
     without_front_matter,
 )
+from familiar_connect.memory.note_paths import PEOPLE, is_archive
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
 from familiar_connect.memory.writing.apply import text_hash, with_added_parts

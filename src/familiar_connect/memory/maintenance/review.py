@@ -26,9 +26,9 @@ from typing import Any, Literal
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import original_path
+from familiar_connect.memory.note_paths import PEOPLE, original_path
 from familiar_connect.memory.paths import quote_for_error
-from familiar_connect.memory.people import PEOPLE, may_name_publicly, rebuild_aliases
+from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
@@ -154,7 +154,7 @@ class Review:
         waiting = len(self._ids())
         if waiting >= MAX_PENDING:
             raise MemoryStoreError(
-                f"{waiting} proposals wait in {PENDING} already: go through them with `familiar memory review`"
+                f"{waiting} proposals are waiting in {PENDING} already: go through them with `familiar memory review`"
             )
         self._put(plan)
         return run_id
@@ -180,7 +180,7 @@ class Review:
                     return PendingItem(id=run_id, kind="broken", reason=reason)
         if run_id not in self._ids():
             raise MemoryStoreError(
-                f"nothing waits under {quote_for_error(run_id)}; `familiar memory review --list` shows all"
+                f"nothing is waiting under {quote_for_error(run_id)}; `familiar memory review --list` shows all"
             )
         return PendingItem(id=run_id, kind="broken", reason=f"{PENDING}/{run_id} holds neither a plan nor a batch")
 
@@ -397,7 +397,7 @@ def _path(run_id: str, name: str) -> str:
 def _safe(run_id: str) -> str:
     if not _SAFE_ID.fullmatch(run_id):
         raise MemoryStoreError(
-            f"{quote_for_error(run_id)} is no id of a proposal; `familiar memory review --list` shows all"
+            f"{quote_for_error(run_id)} is not the id of a proposal; `familiar memory review --list` shows all"
         )
     return run_id
 

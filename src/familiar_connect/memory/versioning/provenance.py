@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.file_audience import audience_lines
+from familiar_connect.memory.note_paths import original_path
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.files import atomic_write, write_all

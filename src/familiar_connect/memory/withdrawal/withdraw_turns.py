@@ -20,20 +20,24 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import RemovalCause
 from familiar_connect.history.withdrawal.withdrawals import Withdrawals, WithdrawnTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import is_link_to, without_parts
+from familiar_connect.memory.part_audiences import TOOL_SOURCE
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import WRITER_SOURCE
-from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
+from familiar_connect.memory.versioning.blame import OUR_SOURCES
+from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, part_hash, parts_of
+from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.withdrawal.clean_lines import LineCleaner, WithdrawnWords, find_words
-from familiar_connect.memory.withdrawal.part_writers import PartWriters
 from familiar_connect.memory.withdrawal.returning_lines import return_lines
 from familiar_connect.memory.withdrawal.writer_copies import clean_writer_copies
 from familiar_connect.memory.writing.archiving import MANAGED
 from familiar_connect.memory.writing.extractive import PRESENT_HEADING
 from familiar_connect.memory.writing.journal import PENDING
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.markdown import read_headings
 
 SOURCE = "withdrawal"
 KEPT_BY_PROGRAM = (*MANAGED, PRESENT_HEADING)
@@ -64,6 +68,41 @@ class WithdrawalResult:
     replies: list[int] = field(default_factory=list)
     """Our own turns that repeated what was taken back, and were taken back too."""
     newest: int = 0
+
+
+_OURS = OUR_SOURCES | {TOOL_SOURCE}
+
+
+class PartWriters:
+    """Which parts the program wrote. A file is read once, when it is first asked about."""
+
+    def __init__(self, audit: AuditLog | None) -> None:
+        self._audit = audit
+        self._ours: dict[str, frozenset[str]] = {}
+
+    def is_ours(self, rel_path: str, part: str) -> bool:
+        """Whether the program was the first to write the part of that hash; of what nobody knows, no."""
+        if rel_path not in self._ours:
+            self._ours[rel_path] = self._parts_of_ours(rel_path)
+        return part in self._ours[rel_path]
+
+    def _parts_of_ours(self, rel_path: str) -> frozenset[str]:
+        if self._audit is None:
+            return frozenset()
+        versions = Versions(self._audit)
+        known: set[str] = set()
+        ours: set[str] = set()
+        for version in versions.log(rel_path):
+            try:
+                text = versions.text(version)
+            except MemoryStoreError:  # lost: told by the versions around it
+                continue
+            headings = (heading.text for heading in read_headings(text.splitlines()))
+            parts = {*(part.hash for part in parts_of(text)), *map(part_hash, headings)}
+            if version.entry.source in _OURS:
+                ours |= parts - known
+            known |= parts
+        return frozenset(ours)
 
 
 class TurnWithdrawal:

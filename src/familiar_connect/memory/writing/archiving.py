@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import archive_path
+from familiar_connect.memory.note_paths import archive_path
 from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.apply import text_hash

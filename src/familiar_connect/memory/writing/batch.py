@@ -16,7 +16,7 @@ from functools import cached_property
 from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
-from familiar_connect.memory.people import people_path
+from familiar_connect.memory.note_paths import people_path
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import fold_name, grapheme_boundary, one_line, shorten_middle
 

@@ -14,7 +14,7 @@ from functools import partial
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.file_audience import is_within, read_audience
-from familiar_connect.memory.people import people_path
+from familiar_connect.memory.note_paths import people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.blame import our_lines
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash

@@ -240,7 +240,7 @@ class SourceFinder:
 
     def turns_behind(self, text: str) -> tuple[int, ...]:
         """Turns that stand behind any sentence of *text*, ascending."""
-        pieces = sentences(text[:MAX_PART_CHARS]) or [text]
+        pieces = sentences(text[:MAX_PART_CHARS])
         behind = {turn_id for piece in pieces for turn_id, _ in self.sources(piece)[:MAX_SOURCES_PER_SENTENCE]}
         return tuple(sorted(behind))
 

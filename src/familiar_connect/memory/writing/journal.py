@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import original_path
+from familiar_connect.memory.note_paths import original_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import WRITER_SOURCE
 from familiar_connect.memory.writing.batch import Batch

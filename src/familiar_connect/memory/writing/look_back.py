@@ -17,9 +17,8 @@ from pathlib import PurePosixPath
 
 from familiar_connect.audience import Audience, AudienceKind
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.archives import is_archive, month_path
 from familiar_connect.memory.file_audience import mark_path, open_path, read_audience, with_audience
-from familiar_connect.memory.people import PEOPLE
+from familiar_connect.memory.note_paths import PEOPLE, is_archive, month_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash, parts_of
 from familiar_connect.memory.weighing.statements import weigh_line

@@ -6,7 +6,7 @@ Headings inside code fences are text. A heading is found whatever its letter cas
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from familiar_connect.support.markdown import find_section, read_headings
 from familiar_connect.support.text import one_line
@@ -64,25 +64,6 @@ def with_bullets(text: str, heading: str, bullets: Iterable[str]) -> str:
     gap = [""] if lines[at - 1].strip() and at - 1 > place[0] and not has_list else []
     after = [""] if at == own_end and at < len(lines) else []  # a heading follows at once
     return "\n".join([*lines[:at], *gap, *added.values(), *after, *lines[at:]]) + "\n"
-
-
-def keep_bullets(text: str, heading: str, wanted: Collection[str]) -> str:
-    """*text* with only those bullets of its section that are *wanted*; a bullet's further lines go with it."""
-    lines = text.rstrip().splitlines()
-    place = find_section(lines, heading)
-    if place is None:
-        return text
-    kept: list[str] = []
-    dropping = False
-    for line in lines[place[0] + 1 : place[1]]:
-        words = bullet_of(line)
-        if words is not None:
-            dropping = words not in wanted
-        elif not line.strip() or not line[0].isspace():
-            dropping = False
-        if not dropping:
-            kept.append(line)
-    return "\n".join([*lines[: place[0] + 1], *kept, *lines[place[1] :]]) + "\n"
 
 
 def _end_of_list(lines: Sequence[str], start: int, end: int) -> int:

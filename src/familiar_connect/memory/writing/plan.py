@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-from familiar_connect.memory.archives import is_archive, original_path
+from familiar_connect.memory.note_paths import is_archive, original_path
 from familiar_connect.memory.types import WRITER_SOURCE
 
 

@@ -17,10 +17,9 @@ from pathlib import PurePosixPath
 from familiar_connect.audience import EVERYONE
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.types import Message
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path
+from familiar_connect.memory.note_paths import is_archive, people_path
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryEntry
 from familiar_connect.memory.visible_memory import VisibleMemory

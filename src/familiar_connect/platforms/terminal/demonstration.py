@@ -38,7 +38,7 @@ _LOOK_EACH_S = 0.02
 def how_text(title: str, name: str, forms: Mapping[str, str], width: int) -> str:
     """How one talks there, for a window of *width* columns."""
     name = one_line(name)
-    opening = f"This is a {title} of our own on this computer. A copy of {name} is here: try what you like."
+    opening = f"This is a small local stand-in for {title}. A copy of {name} is here: try what you like."
     closing = "It answers when it is meant, and may speak up when all fall quiet. Ctrl-D ends it."
     rows = [
         help_row(_fill_in(form, name), _fill_in(meaning, name), width, names=FORM_COLUMN)

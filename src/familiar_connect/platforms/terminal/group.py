@@ -6,14 +6,22 @@ What anybody says is heard by everybody, each in its own history; who answers is
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import MappingProxyType
 
 from familiar_connect.conversation.groups.roster import GroupRoster
-from familiar_connect.conversation.groups.turn_order import TurnRules, choose_follow_up, choose_speakers
+from familiar_connect.conversation.groups.rounds import GroupRounds
+from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.memory.card_fields import CardReader
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.platforms.group_talk import (
+    FOR_ONE_ALONE,
+    GROUP_COMMANDS,
+    greeting_in_group,
+    name_line_of,
+    name_line_of_person,
+)
 from familiar_connect.platforms.terminal.adapter import EXIT_FAILED, TerminalPlatform
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
@@ -21,38 +29,10 @@ from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.platforms.terminal.upgrade import UpgradeOffer
 from familiar_connect.platforms.terminal.welcome import keep_greeting, show_last_words
-from familiar_connect.slash.greeting import expand_greeting
 from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.text import join_names
-
-GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "speak": "Let NAME speak now. Without a name, the group talks on by itself.",
-        "mute": "Make NAME listen only. Without a name, lists who is muted.",
-        "unmute": "Let NAME speak again.",
-    }
-)
-
-FOR_ONE_ALONE = frozenset(
-    {
-        "regenerate",
-        "swipe",
-        "continue",
-        "impersonate",
-        "undo",
-        "edit",
-        "hide",
-        "unhide",
-        "chat",
-        "branch",
-        "greeting",
-        "reset",
-        "compact",
-    }
-)
-"""Commands that change the chat of one familiar: the others would remember it otherwise."""
 
 
 class GroupTerminal(TerminalPlatform):
@@ -87,13 +67,7 @@ class GroupTerminal(TerminalPlatform):
         )
         self._members = {member.id: member for member in members}
         self._roster = roster
-        self._rules = rules
-        self._rng = rng
-        self._spoken: list[str] = []
-        """Who has spoken since the person did, the latest last."""
-        self._latest_text = ""
-        self._is_cut = False
-        """The round under way is to end."""
+        self._rounds = GroupRounds(roster, rules, self._let_speak, rng=rng, is_over=self._leaving.is_set)
 
     @contextmanager
     def _reachable_owner(self) -> Iterator[None]:
@@ -116,27 +90,26 @@ class GroupTerminal(TerminalPlatform):
             return
         silent = {each.id for each in self._roster.speakers if each.is_muted}
         for member in self._members.values():
-            words = "" if member.id in silent else await off_loop(self._greeting_of, member, greeting)
+            words = (
+                ""
+                if member.id in silent
+                else await off_loop(greeting_in_group, member.familiar, member.user, self._roster, greeting)
+            )
             if words:
                 await member.place.send(words)
                 member.place.end()
-                await keep_greeting(words, member.familiar, member.channel_id)
-                await self._tell_others(member, words)
-
-    def _greeting_of(self, member: GroupMember, greeting: int) -> str:
-        """The greeting of that number; of a member who has fewer the last."""
-        there = CardReader(member.familiar.memory_store, member.id).group_greetings()
-        words = there[min(greeting, len(there) - 1)] if there else ""
-        return expand_greeting(words.strip(), member.familiar, member.user, self._roster.names)
+                said = await keep_greeting(words, member.familiar, member.channel_id)
+                await self._tell_others(member, said)
 
     async def _say(self, line: str) -> None:
         now, notices = self._clock.now(), self._count_notices()
-        heard = [await member.hear(line, now) for member in self._members.values()]
+        name = name_line_of_person(secrets.token_hex(16))
+        heard = [await member.hear(line, now, message_id=name) for member in self._members.values()]
         if all(each is IntakeResult.private for each in heard):
             self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
             return
-        self._spoken, self._latest_text = [], line
-        if not await self._hold_round(line, is_from_person=True) and not self._is_cut:
+        self._rounds.note_person(line)
+        if not await self._rounds.hold(is_from_person=True) and not self._rounds.is_cut:
             self._note_silence(notices)
 
     def _note_silence(self, notices: int) -> None:
@@ -150,48 +123,26 @@ class GroupTerminal(TerminalPlatform):
     def _count_notices(self) -> int:
         return sum(member.place.notices for member in self._members.values())
 
-    async def _hold_round(self, text: str, *, is_from_person: bool) -> bool:
-        """Let those speak whose turn it is; whether anybody did. Nobody has two turns."""
-        self._is_cut = False
-        waiting = list(
-            choose_speakers(
-                self._roster.speakers,
-                self._rules,
-                text=text,
-                spoken=self._spoken,
-                is_from_person=is_from_person,
-                rng=self._rng,
-            )
-        )
-        done: list[str] = []
-        has_spoken = False
-        while waiting and not self._is_cut and not self._leaving.is_set():
-            id_ = waiting.pop(0)
-            done.append(id_)
-            words = await self._let_speak(self._members[id_], unasked=not is_from_person)
-            has_spoken = has_spoken or bool(words)
-            follower = choose_follow_up(self._roster.speakers, self._rules, text=words, spoken={*done, *waiting})
-            waiting += [follower] if follower is not None else []
-        return has_spoken
-
-    async def _let_speak(self, member: GroupMember, *, unasked: bool) -> str:
+    async def _let_speak(self, id_: str, unasked: bool) -> str:
+        member = self._members[id_]
         self._familiar, self._place, self._channel_id = member.familiar, member.place, member.channel_id
-        words = await member.speak(unasked=unasked)
-        if words:
-            self._spoken.append(member.id)
-            self._latest_text = words
-            await self._tell_others(member, words)
-        return words
+        said = await member.speak(unasked=unasked)
+        if said is None:
+            return ""
+        await self._tell_others(member, said)
+        return said.display_text
 
-    async def _tell_others(self, speaker: GroupMember, words: str) -> None:
+    async def _tell_others(self, speaker: GroupMember, said: HistoryTurn) -> None:
         """Everybody else hears it as the words of somebody with a name."""
         now = self._clock.now()
         for member in self._members.values():
             if member is not speaker:
-                await member.hear(words, now, author=speaker.as_author)
+                await member.hear(
+                    said.display_text, now, author=speaker.as_author, message_id=name_line_of(speaker.id, said.id)
+                )
 
     async def _end_reply(self) -> bool:
-        self._is_cut = True
+        self._rounds.cut()
         return await super()._end_reply()
 
     def _rename(self, name: str) -> None:
@@ -207,7 +158,7 @@ class GroupTerminal(TerminalPlatform):
         elif name not in GROUP_COMMANDS:
             await super()._slash(name, words)
         elif name == "speak" and not words.strip():
-            await self._hold_round(self._latest_text, is_from_person=False)
+            await self._rounds.hold(is_from_person=False)
         elif name == "mute" and not words.strip():
             muted = self._roster.silent_names
             self._screen.line(
@@ -218,8 +169,7 @@ class GroupTerminal(TerminalPlatform):
                 f"Nobody here is called {words.strip() or 'that'}; there are {join_names(self._roster.names)}."
             )
         elif name == "speak":
-            self._is_cut = False
-            if not await self._let_speak(self._members[id_], unasked=True):
+            if not await self._rounds.let_speak(id_, unasked=True):
                 self._screen.note(f"({self._roster.name_of(id_)} has nothing to say. Say something first.)")
         else:
             self._roster.set_muted(id_, is_muted=name == "mute")

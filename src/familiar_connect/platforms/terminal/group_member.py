@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
-from familiar_connect.chat.types import InboundMessage, TurnOptions
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.buffer import MAX_BUFFERED
 from familiar_connect.conversation.groups.roster import GroupRoster
 from familiar_connect.conversation.intake import IntakeResult
@@ -16,13 +16,18 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
+from familiar_connect.platforms.group_talk import (
+    PLATFORM,
+    answer_in_group,
+    find_last_heard,
+    scene_of_group,
+    story_of_group,
+)
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.presets.story.types import Story
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import printable
-
-PLATFORM = "terminal"
 
 
 class GroupPlace(TerminalPlace):
@@ -50,15 +55,10 @@ class GroupPlace(TerminalPlace):
 
     def tell_story(self, story: Story) -> Story:
         """*story* with the names of everybody here."""
-        return replace(story, user=self._listener.label, group=self._roster.names, muted=self._roster.silent_names)
+        return story_of_group(story, self._roster, self._listener)
 
     async def scene(self) -> Scene:
-        others = [
-            Author.from_familiar(each.id, each.names[0], platform=PLATFORM)
-            for each in self._roster.speakers
-            if each.names[0] != self._name
-        ]
-        return Scene(channel=ChannelContext("terminal", ChannelKind.group_dm), participants=(self._listener, *others))
+        return scene_of_group(self._roster, self._name, self._listener)
 
 
 class GroupMember:
@@ -103,8 +103,13 @@ class GroupMember:
         self.user = replace(self.user, display_name=name)
         self.place.set_listener(self.user)
 
-    async def hear(self, text: str, when: datetime, *, author: Author | None = None) -> IntakeResult:
-        """Store what *author* said, else the person here; it is answered when it is this one's turn."""
+    async def hear(
+        self, text: str, when: datetime, *, author: Author | None = None, message_id: str | None = None
+    ) -> IntakeResult:
+        """Store what *author* said, else the person here; it is answered when it is this one's turn.
+
+        Under *message_id* it is the same line for every member.
+        """
         message = InboundMessage(
             platform=PLATFORM,
             channel_id=self.channel_id,
@@ -112,38 +117,18 @@ class GroupMember:
             text=text,
             timestamp=when,
             channel_name="terminal",
+            message_id=message_id,
         )
         return await self.familiar.intake.receive(message, self.place)
 
-    async def speak(self, *, unasked: bool = False) -> str:
-        """Answer what was heard since it last spoke; what it said, empty for nothing.
+    async def speak(self, *, unasked: bool = False) -> HistoryTurn | None:
+        """Answer what was heard since it last spoke; the turn it said, None for nothing.
 
         *unasked*: where nothing was heard since, it goes on with its own words.
         """
         messages, self._waiting = self._waiting, []
         if not messages and unasked:
-            messages = await off_loop(self._last_heard)
-        before = await off_loop(self._last_turn)
-        queue = self.familiar.reply_path.queue
-        queue.set_place(self.channel_id, self.place)
-        queue.answer(self.channel_id, messages, trigger=ResponseTrigger.direct_address)
-        await queue.wait_until_channel_idle(self.channel_id)
+            messages = await off_loop(find_last_heard, self.familiar, self.channel_id)
+        said = await answer_in_group(self.familiar, self.channel_id, self.place, messages)
         self.place.end()
-        after = await off_loop(self._last_turn)
-        is_new = after is not None and after.role == "assistant" and (before is None or after.id > before.id)
-        return after.display_text if after is not None and is_new else ""
-
-    def _last_turn(self) -> HistoryTurn | None:
-        turns = self.familiar.history_store.recent(familiar_id=self.id, channel_id=self.channel_id, limit=1)
-        return turns[-1] if turns else None
-
-    def _last_heard(self) -> list[BufferedMessage]:
-        """The last words of somebody else, to be answered once more."""
-        turns = self.familiar.history_store.recent(familiar_id=self.id, channel_id=self.channel_id, limit=50)
-        heard = next((turn for turn in reversed(turns) if turn.role == "user" and turn.author is not None), None)
-        if heard is None or heard.author is None:
-            return []
-        asked = TurnOptions(manual=True)
-        return [
-            BufferedMessage(heard.author, heard.display_text, heard.timestamp, heard.id, asked=asked, is_for_us=True)
-        ]
+        return said

@@ -13,7 +13,7 @@ from familiar_connect.support.word_wrap import display_width, wrap_words
 OWN_COMMANDS = {
     "name": "What I call you. /name NAME changes it.",
     "persona": "Who I am, and who you are to me. /persona TEXT sets who you are.",
-    "upgrade": "Get a better model while we talk. /upgrade never stops the offers.",
+    "upgrade": "Get a better model while we talk, or type /upgrade never to stop the offers.",
     "help": "This list. /help NAME explains one command.",
     "quit": "Leave. Ctrl-D does too.",
 }

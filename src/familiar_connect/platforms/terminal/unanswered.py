@@ -7,8 +7,7 @@ words might stand there already. The sentence is shown until the person goes on 
 from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.message_edits import DELETED
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import DELETED, TurnMark
 from familiar_connect.support.text import one_line, shorten
 
 SHOWN = 3

@@ -18,7 +18,7 @@ from familiar_connect.llm.upgrade.offers import Upgrade, UpgradeFinder
 from familiar_connect.support.aio import BackgroundTasks
 
 KEY, KEY_NAME = "c-g", "Ctrl-G"
-REFUSE = "/upgrade never stops these offers."
+REFUSE = "To stop these offers, type /upgrade never."
 NO_UPGRADE = "I know no better model for this computer. `familiar connect` connects a server."
 IN_PROGRESS = "A better model is already on its way."
 

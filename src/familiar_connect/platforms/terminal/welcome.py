@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Confidence
-from familiar_connect.config.llm import LLMSlotConfig, local_model_name
+from familiar_connect.config.llm import MAIN_SLOT, LLMSlotConfig, local_model_name
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
@@ -34,7 +35,7 @@ def describe_models(familiars: Sequence[Familiar]) -> list[str]:
     """A line about each model that will answer, with the names of all who speak through it."""
     speakers: dict[str, list[str]] = {}
     for familiar in familiars:
-        speakers.setdefault(_describe_slot(familiar.config.llm["main_prose"]), []).append(familiar.name)
+        speakers.setdefault(_describe_slot(familiar.config.llm[MAIN_SLOT]), []).append(familiar.name)
     return [
         f"{join_names(names)} {'speaks' if len(names) == 1 else 'speak'} through {model}."
         for model, names in speakers.items()
@@ -87,14 +88,14 @@ async def greet(
     await keep_greeting(words, familiar, channel_id)
 
 
-async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> HistoryTurn:
     """Record *words* as the first that the familiar said."""
-    await off_loop(record_greeting, words, familiar, channel_id)
+    return await off_loop(record_greeting, words, familiar, channel_id)
 
 
-def record_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+def record_greeting(words: str, familiar: Familiar, channel_id: int) -> HistoryTurn:
     """`keep_greeting` for plain synchronous code."""
-    familiar.history_store.append_turn(
+    return familiar.history_store.append_turn(
         familiar_id=familiar.id,
         channel_id=channel_id,
         role="assistant",
@@ -143,7 +144,7 @@ class WarmUps:
 
 
 async def _warm_up(familiar: Familiar, user: Author, channel_id: int) -> None:
-    model: object = familiar.llm_clients["main_prose"]
+    model: object = familiar.llm_clients[MAIN_SLOT]
     if not hasattr(model, "prime"):
         return
     try:

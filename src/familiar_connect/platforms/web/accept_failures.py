@@ -27,7 +27,7 @@ def report_accept_failures(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in OUT_OF_FILES and "socket" in context:
             if said_at is None or loop.time() - said_at >= SAY_EVERY_S:
                 said_at = loop.time()
-                logger.error("the page lets nobody in: no more files can be opened. Raise the limit, `ulimit -n 1024`")
+                logger.error("the page lets no one in: no more files can be opened. Raise the limit, `ulimit -n 1024`")
         elif isinstance(error, ValueError) and "_start_serving" in context.get("message", ""):
             logger.debug("the page was closed before it could listen again")
         elif before is not None:

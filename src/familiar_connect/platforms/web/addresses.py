@@ -25,7 +25,7 @@ FOREIGN = (
     "Another familiar is at this address now than the one this page was opened for, so nothing was done. "
     "Load the page again"
 )
-NAMELESS = "This address does not say which familiar it is of, so nothing was done. Load the page again"
+NAMELESS = "This address does not say which familiar it belongs to, so nothing was done. Load the page again"
 _PREFIX = re.compile(r"/f/([A-Za-z0-9][A-Za-z0-9_-]{0,63})(/.*)?")
 
 
@@ -69,7 +69,7 @@ class FamiliarDispatcher:
         elif ENTRY_PATHS.fullmatch(path):
             await self._entry(scope, receive, send)
         elif path.startswith("/f/"):
-            await _tell(scope, send, 404, "There is no such familiar here; the menu on the left lists them")
+            await _tell(scope, send, 404, "There is no such familiar here; the menu on the left lists yours")
         else:
             await self._lead_on(path, scope, send)
 

@@ -22,6 +22,8 @@ from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.control_pages import ControlPages
 from familiar_connect.platforms.web.familiar_pages import FamiliarPages
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures, PicturePages
+from familiar_connect.platforms.web.group_pages import GroupPages
+from familiar_connect.platforms.web.group_rooms import GroupRooms
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.health_pages import HealthPages
 from familiar_connect.platforms.web.hear_pages import HearPages
@@ -99,6 +101,8 @@ class WebParts:
     """What counts until the program is started again, by the name of each setting."""
     familiars: HomeFamiliars | None = None
     """All of the home; None: this one alone is shown."""
+    groups: GroupRooms | None = None
+    """Several familiars of the home in one chat; None: there are no such."""
     reload: asyncio.Event | None = None
     """Set to have the familiars loaded again, with what their settings say then; None: only a new start does that."""
     run: str = field(default_factory=lambda: secrets.token_hex(RUN_BYTES))
@@ -152,7 +156,13 @@ def make_pages(parts: WebParts) -> OpenedPages:
     names = {"run": parts.run, "history": history, "version": renderer.version}
     hear_pages = HearPages(parts.familiar.transcriber, renderer)
     chat_pages = ChatPages(
-        parts.familiar, parts.chats, parts.models, renderer, names=names, may_listen=hear_pages.may_listen
+        parts.familiar,
+        parts.chats,
+        parts.models,
+        renderer,
+        names=names,
+        may_listen=hear_pages.may_listen,
+        groups=parts.groups,
     )
     review = ReviewPages(parts.familiar, renderer)
     routes = [
@@ -183,13 +193,13 @@ def make_pages(parts: WebParts) -> OpenedPages:
     links = list_links({route.path for route in routes if isinstance(route, Route)})
 
     async def answer_missing(request: Request, _: Exception) -> Response:
-        sentence = "There is no such page; the menu on the left leads to those there are."
+        sentence = "There is no such page; the menu on the left lists the pages."
         if is_script(request):
             return answer_json({"problem": sentence}, status=404)
         return await off_loop(partial(renderer.problem, sentence, status=404))
 
     app = Starlette(routes=routes, exception_handlers={Exception: answer_failure, 404: answer_missing})
-    return OpenedPages(parts.familiar, app, history)
+    return OpenedPages(parts.familiar, app, history, parts.chats)
 
 
 def _character_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
@@ -213,6 +223,7 @@ def _home_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
     return [
         *ImportPages(parts.familiar.id, parts.program, renderer, familiars.ids).routes(),
         *FamiliarPages(familiars, parts.program, renderer).routes(),
+        *(GroupPages(parts.familiar.id, parts.chats, parts.groups, renderer).routes() if parts.groups else ()),
     ]
 
 

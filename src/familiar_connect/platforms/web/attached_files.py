@@ -123,7 +123,7 @@ def _check(file: FormPart) -> str | None:
     if kind is not None or not _is_text(file.content):
         raise HomeError(f"{name} is neither a picture (PNG, JPEG, WebP or GIF) nor a text: Bring in takes documents")
     if len(file.content) > MAX_TEXT_BYTES:
-        raise HomeError(f"{name} is too long to be said: bring it in as a document, to be looked up")
+        raise HomeError(f"{name} is too long for a message: bring it in as a document instead")
     return None
 
 

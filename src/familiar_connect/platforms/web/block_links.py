@@ -23,9 +23,14 @@ class SourceLink:
     href: str
 
 
+def address_of_file(path: str) -> str:
+    """Where a memory file is shown."""
+    return f"/memory/file?path={quote(path, safe='')}"
+
+
 def link_sources(block: ViewedBlock, files: Collection[str], chat_id: int | None) -> list[SourceLink]:
     """The places *block* came from: memory files among *files*, lines of the chat *chat_id* where it is one."""
-    found = [SourceLink(path, f"/memory/file?path={quote(path, safe='')}") for path in _paths(block) if path in files]
+    found = [SourceLink(path, address_of_file(path)) for path in _paths(block) if path in files]
     if block.lines and chat_id is not None:
         first, last = min(block.lines), max(block.lines)
         label = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -36,7 +41,7 @@ def link_sources(block: ViewedBlock, files: Collection[str], chat_id: int | None
 def link_entry(call: LoreCall, files: Mapping[tuple[str, str], str]) -> str | None:
     """The address of an entry's file, which *files* tells by book and entry; None where it has none."""
     path = files.get((call.book, call.entry))
-    return f"/memory/file?path={quote(path, safe='')}" if path is not None else None
+    return address_of_file(path) if path is not None else None
 
 
 def _paths(block: ViewedBlock) -> Iterator[str]:

@@ -45,7 +45,7 @@ class CardField:
 
 WHO = (
     CardField(name="name", label="Name", kind="line"),
-    CardField(name="description", label="Description", note="Who it is; stands in every prompt."),
+    CardField(name="description", label="Description", note="Who it is; every prompt has it."),
     CardField(name="personality", label="Personality"),
     CardField(name="scenario", label="Scenario"),
 )
@@ -54,7 +54,7 @@ TALK = (
     CardField(
         name="mes_example",
         label="Example dialogue",
-        note="<START> begins each piece; {{user}} and {{char}} stand for the names.",
+        note="<START> starts each piece; {{user}} and {{char}} stand for the names.",
     ),
 )
 MORE = (
@@ -103,7 +103,7 @@ class CharacterPages:
     async def show(self, request: Request) -> Response:
         """The form."""
         done = request.query_params.get("done", "")
-        return await off_loop(self._show, "Saved. It counts from the next reply on." if done == "saved" else "")
+        return await off_loop(self._show, "Saved. It takes effect from the next reply on." if done == "saved" else "")
 
     def _show(self, done: str) -> Response:
         found = {each.name: self._store.read_if_present(each.path) for each in FIELDS}

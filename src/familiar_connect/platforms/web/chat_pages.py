@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
@@ -23,6 +24,7 @@ from familiar_connect.platforms.web.render import (
     is_script,
     make_routes,
     read_form,
+    read_number,
     redirect,
     stream_events,
 )
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute
+
+    from familiar_connect.platforms.web.group_room import GroupRoom
+    from familiar_connect.platforms.web.group_rooms import GroupRooms
 
 MAX_MESSAGE_CHARS = 1_000_000
 RETRY_SOON = "retry: 1000\n\n"
@@ -53,8 +58,11 @@ class ChatPages:
         *,
         names: Mapping[str, str],
         may_listen: bool = False,
+        groups: GroupRooms | None = None,
     ) -> None:
         """*names* say who serves the page; *may_listen*: what is spoken can be made out here."""
+        self.familiar_id = familiar.id
+        self._groups = groups
         self._names = names
         self._familiar = familiar
         self._models = models
@@ -91,12 +99,28 @@ class ChatPages:
     async def show(self, request: Request) -> Response:
         chat = await self.chat_of(request)
         self._models.look_for(self._familiar)
-        return await off_loop(self.page_of, chat, line=read_number(request, "line"))
+        return await self.show_with(chat, line=read_number(request, "line"))
 
-    def page_of(self, chat: Chat, draft: str = "", *, line: int | None = None) -> Response:
+    async def show_with(self, chat: Chat, draft: str = "", *, line: int | None = None) -> Response:
         """The page of a chat, with *draft* to be sent or changed; around *line*, or at its end."""
+        async with self.open_group(chat) as room:
+            if room is not None:
+                await room.greet()
+            return await off_loop(partial(self._page_of, chat, draft, line=line, room=room))
+
+    @asynccontextmanager
+    async def open_group(self, chat: Chat) -> AsyncIterator[GroupRoom | None]:
+        """The group whose chat this is; None: it is a chat with one familiar."""
+        if self._groups is None:
+            yield None
+        else:
+            async with self._groups.use(self.familiar_id, chat) as room:
+                yield room
+
+    def _page_of(self, chat: Chat, draft: str, *, line: int | None, room: GroupRoom | None) -> Response:
         self._chats.select(chat)
-        self._chats.greet(chat.channel_id)
+        if room is None:
+            self._chats.greet(chat.channel_id)
         messages, greetings = self._latest(chat)
         has_later = line is not None and bool(messages) and line < messages[0].id
         if line is not None and has_later:
@@ -121,12 +145,21 @@ class ChatPages:
             model=name_model(self._familiar, chat.channel_id),
             offer=self._models.read_offer(self._familiar),
             chat=chat.channel_id,
+            is_sealed=self._chats.is_sealed(chat.channel_id),
+            **self._who_is_here(room),
         )
+
+    def _who_is_here(self, room: GroupRoom | None) -> dict[str, Any]:
+        if room is None:
+            return {"group": None, "heard_by": self._familiar.name}
+        person = room.find_person(room.seats[self.familiar_id]).label
+        return {"group": room.describe(self.familiar_id), "heard_by": "the group", "person": person}
 
     def _latest(self, chat: Chat) -> tuple[list[ShownMessage], list[str]]:
         """The latest messages, and where nothing but a greeting was said yet, those that it may be exchanged for."""
         messages = self._chats.messages(chat.channel_id)
-        greetings = self._chats.greetings() if len(messages) == 1 and messages[0].is_own else []
+        is_begun = len(messages) != 1 or not messages[0].is_own or self._chats.is_group(chat)
+        greetings = [] if is_begun else self._chats.greetings()
         if messages and messages[0].versions == 1 and (count := len([text for text in greetings if text])) > 1:
             messages = [replace(messages[0], versions=count)]  # the arrows walk them
         return messages, greetings
@@ -144,7 +177,7 @@ class ChatPages:
         chat = await self.chat_of(request)
         text = await off_loop(self._chats.whole_text, chat.channel_id, request.path_params["turn"])
         if text is None:
-            raise HomeError("that line was taken back")
+            raise HomeError("that line was removed")
         return PlainTextResponse(text.encode("utf-8", "replace"))
 
     async def list_messages(self, request: Request) -> Response:
@@ -161,11 +194,13 @@ class ChatPages:
         """Hear what was written, with the files that came along. The answer names the turn it is stored as."""
         chat = await self.chat_of(request)
         text, key, parts = await _read_message(request)
-        if len(text) > MAX_MESSAGE_CHARS:
-            raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
+        async with self.open_group(chat) as room:
+            if room is not None:
+                return await self._say_to_group(request, chat, room, (text, key, parts))
+        _check_length(text)
         files = await off_loop(self._chats.attached_files.keep, parts)
         if not text.strip() and not files:
-            raise HomeError("nothing was written: type something first")
+            raise HomeError("there is nothing to send: type something first")
         if not is_script(request):
             await self._chats.answer(chat.channel_id, text, files, key=key)
             return redirect(f"/chats/{chat.channel_id}#end")
@@ -175,6 +210,25 @@ class ChatPages:
             return answer_json({"problem": str(error)}, status=503)
         return answer_json({"heard": True, "turn": turn_id}, status=202)
 
+    async def _say_to_group(
+        self, request: Request, chat: Chat, room: GroupRoom, message: tuple[str, str, list[FormPart]]
+    ) -> Response:
+        text, key, parts = message
+        _check_length(text)
+        parts = [part for part in parts if part.content]
+        if not text.strip() and not parts:
+            raise HomeError("nothing was written: type something first")
+        try:
+            turn_id = await room.say(self.familiar_id, text, parts, key=key)
+        except LineNotStored as error:
+            if is_script(request):
+                return answer_json({"problem": str(error)}, status=503)
+            raise
+        if is_script(request):
+            return answer_json({"heard": True, "turn": turn_id}, status=202)
+        await room.wait_until_quiet()
+        return redirect(f"/chats/{chat.channel_id}#end")
+
     async def find_sent(self, request: Request) -> Response:
         """Whether a line that a page sent is stored, and as which turn."""
         chat = await self.chat_of(request)
@@ -182,7 +236,8 @@ class ChatPages:
 
     async def stop(self, request: Request) -> Response:
         chat = await self.chat_of(request)
-        was_busy = await self._chats.stop(chat.channel_id)
+        async with self.open_group(chat) as room:
+            was_busy = await (self._chats.stop(chat.channel_id) if room is None else room.stop())
         return answer_json({"stopped": was_busy}) if is_script(request) else redirect(f"/chats/{chat.channel_id}#end")
 
     async def stream(self, request: Request) -> Response:
@@ -199,12 +254,18 @@ class ChatPages:
 
         def first() -> str:
             is_busy = events.reply_in(chat.channel_id).is_busy
-            facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises}
+            facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises, "speaker": live.speaker}
             if unanswered is not None:
                 facts["unanswered"] = unanswered
             return RETRY_SOON + format_event("state", {**facts, **self._names})
 
-        return stream_events(events.listen(chat.channel_id, first, partial(self._drawn.draw, chat)))
+        return stream_events(self._listen(chat, first))
+
+    async def _listen(self, chat: Chat, first: Callable[[], str]) -> AsyncIterator[str]:
+        """What happens in the chat; everybody of a group stays open as long as somebody listens."""
+        async with self.open_group(chat):
+            async for text in self._chats.events.listen(chat.channel_id, first, partial(self._drawn.draw, chat)):
+                yield text
 
     async def chat_of(self, request: Request) -> Chat:
         """The chat that an address names."""
@@ -226,12 +287,11 @@ async def _read_message(request: Request) -> tuple[str, str, list[FormPart]]:
     return text, _checked_key(key), [part for part in parts if part.field == "file"]
 
 
+def _check_length(text: str) -> None:
+    if len(text) > MAX_MESSAGE_CHARS:
+        raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
+
+
 def _checked_key(key: str) -> str:
     """What a page calls a line of its own; empty where it could be no such key."""
     return key if _KEY.fullmatch(key) else ""
-
-
-def read_number(request: Request, name: str) -> int | None:
-    """A number of the address's query; None where it is none that could name a turn."""
-    value = request.query_params.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None

@@ -32,6 +32,8 @@ MOST_FOUND = 100
 MAX_WORDS, MAX_QUERY_CHARS = 8, 200
 SHOWN_CHARS, BEFORE_CHARS = 240, 60
 MAX_EXPORT_BYTES = 500_000_000
+NO_SEAL = "a chat of a group cannot be sealed: every member keeps it in a memory of its own"
+KEEPS_ITS_NAME = "a chat of a group keeps its name, because every member finds it by that; a folder can be changed"
 FORMS = {"jsonl": "application/jsonl", "md": "text/markdown; charset=utf-8"}
 
 
@@ -63,6 +65,7 @@ class ChatShelfPages:
             ("/search", self.search, "GET"),
             ("/chats/{id:number}/about", self.show, "GET"),
             ("/chats/{id:number}/about", self.change, "POST"),
+            ("/chats/{id:number}/seal", self.seal, "POST"),
             ("/chats/{id:number}/day", self.go_to_day, "GET"),
             ("/chats/{id:number}/export", self.export, "GET"),
         )
@@ -116,6 +119,7 @@ class ChatShelfPages:
             problem=problem,
             folders=sorted({each.folder for each in self._chats.all() if each.folder}),
             longest=MAX_NAME_CHARS,
+            is_sealed=self._chats.is_sealed(channel_id),
             lines=self._familiar.history_store.count(familiar_id=self._familiar.id, channel_id=channel_id),
             today=self._familiar.clock.now().astimezone(self._zone).strftime("%Y-%m-%d"),
         )
@@ -127,15 +131,30 @@ class ChatShelfPages:
 
     def _change(self, channel_id: int, fields: dict[str, str]) -> Response:
         chat = self._chats.require(channel_id)
+        name = fields.get("name", chat.name)
+        if name.strip() != chat.name and self._chats.is_group(chat):
+            return self._show(channel_id, KEEPS_ITS_NAME)
         try:
             self._familiar.stores.chats.change(
                 chat,
-                name=fields.get("name", chat.name),
+                name=name,
                 folder=fields.get("folder", ""),
                 is_pinned=fields.get("pinned") == "1",
             )
         except HomeError as error:
             return self._show(channel_id, str(error))
+        return redirect(f"/chats/{channel_id}")
+
+    async def seal(self, request: Request) -> Response:
+        """Keep a chat apart from all others, or let it go back among them."""
+        fields = await read_form(request)
+        return await off_loop(self._seal, request.path_params["id"], fields.get("sealed") == "1")
+
+    def _seal(self, channel_id: int, is_sealed: bool) -> Response:
+        chat = self._chats.require(channel_id)
+        if self._chats.is_group(chat):
+            return self._show(channel_id, NO_SEAL)
+        self._chats.seal(channel_id, is_sealed=is_sealed)
         return redirect(f"/chats/{channel_id}")
 
     async def go_to_day(self, request: Request) -> Response:
@@ -147,7 +166,7 @@ class ChatShelfPages:
         try:
             moment = datetime.combine(date.fromisoformat(day), time(), tzinfo=self._zone)
         except (ValueError, OverflowError) as error:
-            raise HomeError("that is no day; write it as 2026-03-14") from error
+            raise HomeError("that is not a day; write it as 2026-03-14") from error
         database = self._familiar.history_store.database
         found = find_first_line_since(database, self._familiar.id, chat.channel_id, moment)
         if found is None:

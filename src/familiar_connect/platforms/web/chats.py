@@ -12,11 +12,12 @@ from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import OWNER, sealed_chat
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_user_persona
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.errors import HomeError
+from familiar_connect.errors import ConfigError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
 from familiar_connect.history.reminders import StoredReminder
@@ -25,6 +26,7 @@ from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.observe.reply_traces import match_replies
+from familiar_connect.platforms.group_talk import PERSON_LINE, find_group_chat
 from familiar_connect.platforms.terminal.own_name import OwnName, keep_user_name
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, PLATFORM, person_at_terminal
 from familiar_connect.platforms.terminal.unanswered import describe_unanswered
@@ -36,6 +38,7 @@ from familiar_connect.platforms.web.attached_files import (
     list_attachments,
 )
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
+from familiar_connect.platforms.web.other_lines import FindOtherLines, OtherLine, no_lines
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
@@ -49,7 +52,7 @@ PAGE_SIZE = 40
 """Messages shown at once; earlier ones are fetched when they are wanted."""
 PRIVATE = "your privacy level is full, so that was not heard; /privacy changes it"
 NOT_STORED = "that could not be written down; the line above says why"
-KEY_PREFIX = "page:"
+KEY_PREFIX = PERSON_LINE
 """How the id of a message begins that a page sent: behind it stands the key that the page gave it."""
 MOST_COMMANDS = 1_000
 """Commands whose keys are known, so that none runs twice because an answer was lost."""
@@ -87,13 +90,22 @@ class ShownMessage:
     """What the page called it that sent it."""
     is_cut: bool = False
     """Whether it is so long that only its beginning is shown."""
+    other: OtherLine | None = None
+    """Where it is at home, where another familiar said it."""
+
+    @property
+    def is_reply(self) -> bool:
+        """Said by a familiar, this one or another."""
+        return self.is_own or self.other is not None
 
 
 class WebChats:
     """Talks with one familiar for every page that is open."""
 
-    def __init__(self, familiar: Familiar, events: ChatEvents) -> None:
+    def __init__(self, familiar: Familiar, events: ChatEvents, find_others: FindOtherLines = no_lines) -> None:
+        """*find_others* knows the lines that other familiars said."""
         self._familiar = familiar
+        self._find_others = find_others
         self.events = events
         self.attached_files = AttachedFiles(familiar)
         self._background = BackgroundTasks("web-chats")
@@ -125,6 +137,27 @@ class WebChats:
         chat = self._familiar.stores.chats.start(CHANNEL_ID, name)
         self.greet(chat.channel_id)
         return chat
+
+    def is_group(self, chat: Chat) -> bool:
+        """Whether several familiars talk in it. Reads files."""
+        home = FamiliarFolder(self._familiar.root).home.root
+        return find_group_chat(home, chat.name, self._familiar.id) is not None
+
+    def is_sealed(self, channel_id: int) -> bool:
+        """Whether a chat is a world of its own."""
+        try:
+            return self._familiar.channel_configs.get(channel_id).place.sealed
+        except ConfigError:
+            return False
+
+    def seal(self, channel_id: int, *, is_sealed: bool) -> None:
+        """Make a chat a world of its own, with all that was said in it so far, or part of everything else again."""
+        if is_sealed == self.is_sealed(channel_id):
+            return
+        familiar = self._familiar
+        familiar.channel_configs.set_sealed(channel_id, is_sealed=is_sealed)
+        audience = sealed_chat(PLATFORM, channel_id) if is_sealed else OWNER
+        familiar.history_store.change_audience(familiar_id=familiar.id, channel_id=channel_id, audience=audience)
 
     def greet(self, channel_id: int) -> None:
         """Say the character's first words where nothing was ever said."""
@@ -202,6 +235,7 @@ class WebChats:
         name = self._familiar.name
         versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
         traces = self._traces_of(channel_id, turns, versions)
+        others = self._others_of(turns)
         return [
             ShownMessage(
                 id=turn.id,
@@ -210,9 +244,10 @@ class WebChats:
                 html=markdown_to_html(turn.display_text),
                 time=turn.timestamp.astimezone(self._zone).strftime("%Y-%m-%d %H:%M"),
                 clock=turn.timestamp.astimezone(self._zone).strftime("%H:%M"),
-                trace_id=traces.get(turn.id),
-                version=versions[turn.id].chosen + 1 if turn.id in versions else 1,
-                versions=len(versions[turn.id].texts) if turn.id in versions else 1,
+                trace_id=others[turn.id].trace_id if turn.id in others else traces.get(turn.id),
+                version=others[turn.id].version if turn.id in others else _number_of(versions.get(turn.id)),
+                versions=others[turn.id].versions if turn.id in others else _count_of(versions.get(turn.id)),
+                other=others.get(turn.id),
                 is_hidden=turn.mark is TurnMark.hidden,
                 attached=list_attachments(turn),
                 key=key_of(turn),
@@ -220,6 +255,33 @@ class WebChats:
             )
             for turn in turns
         ]
+
+    def _others_of(self, turns: Sequence[HistoryTurn]) -> dict[int, OtherLine]:
+        said = [turn for turn in turns if turn.author is not None and turn.author.is_familiar]
+        known = self._find_others(said) if said else {}
+        return {turn.id: known.get(turn.id, OtherLine()) for turn in said}
+
+    def describe_own(
+        self, channel_id: int, turn_ids: Sequence[int], at: str, picture: str | None
+    ) -> dict[int, OtherLine]:
+        """What the pages of others are to know of those turns of ours; *at* is where ours begin."""
+        found = (
+            self._familiar.history_store.turn_by_id(familiar_id=self._familiar.id, turn_id=turn_id)
+            for turn_id in turn_ids
+        )
+        turns = [turn for turn in found if turn is not None]
+        versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
+        traces = self._traces_of(channel_id, turns, versions)
+        return {
+            turn.id: OtherLine(
+                at=at,
+                picture=picture,
+                trace_id=traces.get(turn.id),
+                version=_number_of(versions.get(turn.id)),
+                versions=_count_of(versions.get(turn.id)),
+            )
+            for turn in turns
+        }
 
     def _traces_of(
         self, channel_id: int, turns: Sequence[HistoryTurn], versions: Mapping[int, TurnVersions]
@@ -269,8 +331,8 @@ class WebChats:
         page of the chat.
         """
         if text.startswith("/") and not files:
-            if self._is_new_command(key):
-                self.start_task(self._use_command(channel_id, text), name=f"command-{channel_id}")
+            if self.is_new_command(key):
+                self.start_task(self.use_command(channel_id, text), name=f"command-{channel_id}")
             return None
         turn_id, is_answered = await self._hear(channel_id, text, files, key)
         if is_answered:
@@ -280,8 +342,8 @@ class WebChats:
     async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES, *, key: str = "") -> None:
         """Hear *text* with *files* and wait for what comes of it."""
         if text.startswith("/") and not files:
-            if self._is_new_command(key):
-                await self._use_command(channel_id, text)
+            if self.is_new_command(key):
+                await self.use_command(channel_id, text)
         elif (await self._hear(channel_id, text, files, key))[1]:
             await self._wait_for_reply(channel_id)
 
@@ -292,14 +354,16 @@ class WebChats:
         )
         return found.id if found is not None else None
 
-    def _is_new_command(self, key: str) -> bool:
+    def is_new_command(self, key: str) -> bool:
+        """Whether no command came under that key yet; from now on one did."""
         if not key:
             return True
         is_new = self._commands.get(key) is None
         self._commands.put(key, True)
         return is_new
 
-    async def _use_command(self, channel_id: int, text: str) -> None:
+    async def use_command(self, channel_id: int, text: str) -> None:
+        """Run a slash command; what it says is told to every page of the chat."""
         person = await off_loop(self.person)
         await self._run_slash(channel_id, person, self.place(channel_id, person), text[1:].strip())
 
@@ -405,6 +469,14 @@ class WebChats:
         await self.events.aclose()
         await self._background.wait_until_idle()
         await self._warm_ups.aclose()
+
+
+def _number_of(row: TurnVersions | None) -> int:
+    return row.chosen + 1 if row is not None else 1
+
+
+def _count_of(row: TurnVersions | None) -> int:
+    return len(row.texts) if row is not None else 1
 
 
 def key_of(turn: HistoryTurn) -> str:

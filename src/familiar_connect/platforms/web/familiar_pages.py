@@ -85,7 +85,7 @@ class FamiliarPages:
         await import_file(self._program, "card", name, card)
         made = sorted(set(await off_loop(self._familiars.ids)) - before)
         if not made:
-            raise HomeError("no familiar came of that card")
+            raise HomeError("that card made no familiar")
         return made[0]
 
 

@@ -158,7 +158,7 @@ class PicturePages:
         fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
         _, content = fields.get("file", ("", b""))
         if not content:
-            raise HomeError("no picture came along: choose a file first")
+            raise HomeError("no picture was sent: choose a file first")
         await off_loop(self._pictures.change, self._familiar_id, content)
         return redirect("/picture")
 

@@ -93,7 +93,7 @@ class Guard:
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         path, method = str(scope["path"]), str(scope["method"])
         if not self._address.is_own_name(headers.get("host")):
-            return 421, "The page is not known under this name. Open the address that was printed when it started."
+            return 421, "The page does not know this address. Open the one that was printed when it started."
         if (reason := why_foreign(method, headers)) is not None:
             return 403, f"Refused: {reason}. Open the page itself and try again."
         is_let_in = self._is_let_in(headers)
@@ -176,7 +176,7 @@ def limit_body(receive: Receive, most: int, within_s: float = BODY_WITHIN_S) -> 
             async with asyncio.timeout_at(until):
                 message = await receive()
         except TimeoutError:
-            raise HomeError("the rest of it did not come in time; send it again") from None
+            raise HomeError("the rest of it did not arrive in time; send it again") from None
         taken += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if taken > most:

@@ -19,6 +19,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
 from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.support.aio import off_loop
@@ -60,6 +61,7 @@ class OpenedPages:
     app: AsgiApp
     history: str
     """What its history goes by: another one at the same address is another familiar."""
+    chats: WebChats
 
 
 class HomeFamiliars:

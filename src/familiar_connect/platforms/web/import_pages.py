@@ -94,7 +94,7 @@ class ImportPages:
         fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
         name, content = fields.get("file", ("", b""))
         if not content:
-            raise HomeError("no file came along: choose one, or drop it on the page")
+            raise HomeError("no file was sent: choose one, or drop it on the page")
         kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
         kind = kind if kind in VERBS else guess_kind(name, content)
         if kind == "chat" and (cost := await self._cost(name, content)) is not None:
@@ -116,7 +116,7 @@ class ImportPages:
     async def _go_on(self, waiting: str) -> Response:
         """Take in the chat whose cost was shown."""
         if self._waiting is None or self._waiting[0] != waiting:
-            raise HomeError("that file is not kept any more: choose it again")
+            raise HomeError("that file is no longer kept: choose it again")
         (_, name, content), self._waiting = self._waiting, None
         return await self._take("chat", name, content)
 

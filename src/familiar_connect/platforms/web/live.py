@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +58,8 @@ class StreamedReply:
     """All of it was said; it is shown as it was kept, in a moment."""
     revises: int | None = None
     """The turn in whose place it is shown."""
+    speaker: Mapping[str, str | None] | None = None
+    """Who says it, in a group: `name` and `picture`; None: the familiar of the page."""
     has_changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def begin(self, revises: int | None, begins_with: str) -> bool:
@@ -194,14 +196,22 @@ class ChatEvents:
         finally:
             self._awaited.pop(channel_id, None)
 
-    def begin_reply(self, channel_id: int, *, revises: int | None = None, begins_with: str = "") -> None:
-        """A reply is being made: a new one, or another version of the turn *revises*."""
+    def begin_reply(
+        self,
+        channel_id: int,
+        *,
+        revises: int | None = None,
+        begins_with: str = "",
+        speaker: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """A reply is being made: a new one, or another version of the turn *revises*; in a group by *speaker*."""
         reply = self._replies.setdefault(channel_id, StreamedReply())
+        reply.speaker = speaker
         if reply.begin(revises, begins_with):
             self._background.start(self._show(channel_id, reply), name=f"show-{channel_id}")
         else:
             self.publish_new(channel_id)  # what there was of the one before stands in the history
-        self.publish(channel_id, "thinking", revises=revises, goes_on=bool(begins_with))
+        self.publish(channel_id, "thinking", revises=revises, goes_on=bool(begins_with), speaker=speaker)
 
     def add_piece(self, channel_id: int, piece: str) -> None:
         """More of the reply."""

@@ -53,8 +53,8 @@ MAX_NAME_CHARS = 100
 MAX_TYPED_CHARS = 4_000
 KEYS_CHARS = 160
 DONE = {
-    "saved": "Saved. It counts from the next reply on.",
-    "merged": "Saved. The entry had changed meanwhile: both changes stand in it.",
+    "saved": "Saved. It takes effect from the next reply on.",
+    "merged": "Saved. The entry had changed meanwhile: it has both changes.",
     "deleted": "The entry is deleted.",
     "switched": "The lorebook is switched.",
     "begun": "The lorebook is there. Write its first entry.",
@@ -228,7 +228,7 @@ class LorePages:
         is_new = sent.get("new") == "1"
         was = read_form_state(sent.get("was", ""))
         if was is None and not is_new:
-            raise MemoryStoreError("the form does not say which text it began with: open the entry again")
+            raise MemoryStoreError("the form does not say which text it started from: open the entry again")
         try:
             if is_new:
                 return redirect(f"{entry_address(add_entry(self._store, place.record, mine))}&done=saved")

@@ -200,7 +200,7 @@ class MemoryEditPages:
         )
 
     async def restore(self, request: Request) -> Response:
-        """Put a version back; what stands there now becomes a version too."""
+        """Put a version back; what is there now becomes a version too."""
         fields = await read_form(request)
         number = fields.get("version", "")
         if not (number.isascii() and number.isdigit() and len(number) < 8):

@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import open_path, without_front_matter
 from familiar_connect.memory.index.protocols import SIGNALS, Recollection
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.person_page import below_title, build_person_page
-from familiar_connect.memory.people import PEOPLE
+from familiar_connect.memory.note_paths import PEOPLE, is_archive
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory, owner_scope
 from familiar_connect.observe.trace import TurnTrace
@@ -54,8 +53,8 @@ LATEST_TURNS = 20
 """Turns that may be chosen by hand; any other is chosen from its own page."""
 
 DONE = {
-    "saved": "Saved. What stood there before is a version.",
-    "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
+    "saved": "Saved. The earlier text is kept as a version.",
+    "merged": "Saved. The file had changed meanwhile: it has both changes.",
     "unchanged": "Nothing was changed.",
 }
 

@@ -149,7 +149,7 @@ class ModelPages:
         if key and not _KEY_NAME.fullmatch(name):
             raise ConfigError("a key is kept under a name in capitals, such as MY_KEY: give one")
         if any(value.startswith("-") for value in chosen.values()):
-            raise ConfigError("an address, a model or a name does not begin with a dash")
+            raise ConfigError("an address, a model or a name does not start with a dash")
         words = ["connect", "--url", chosen["url"], "--model", chosen["model"], "--json"]
         words += ["--key-env", name] if name else []
         words += [] if for_all else ["--familiar", self._familiar.id]

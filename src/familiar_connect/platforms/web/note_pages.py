@@ -27,8 +27,8 @@ NUMBERS = {"author_note_depth": "Depth", "author_note_interval": "How often"}
 MAX_NUMBER = 10_000
 MAX_TEXT_CHARS = 20_000
 DONE = {
-    "saved": "Saved. It counts from the next reply on.",
-    "merged": "Saved. The note had changed meanwhile: both changes stand in it.",
+    "saved": "Saved. It takes effect from the next reply on.",
+    "merged": "Saved. The note had changed meanwhile: it has both changes.",
 }
 
 
@@ -103,7 +103,7 @@ class NotePages:
     def _save(self, sent: dict[str, str]) -> Response:
         chat, was = self._chat(sent.get("chat", "")), read_form_state(sent.get("was", ""))
         if was is None or str(chat.channel_id) != sent.get("chat"):
-            raise ConfigError("the form does not say which note it began with: open it again")
+            raise ConfigError("the form does not say which note it started from: open it again")
         mine = {name: sent.get(name, "").replace("\r\n", "\n").strip() for name in AUTHOR_NOTE_KEYS}
         there = self._fields(chat)
         merged = merge_fields(was, mine, there, texts={TEXT})

@@ -43,7 +43,7 @@ LINKS_LISTED = 500
 PRIVACY = {
     PrivacyLevel.MINIMAL: "",
     PrivacyLevel.PARTIAL: "asked for privacy: no personal notes are kept",
-    PrivacyLevel.FULL: "asked for full privacy: nothing of theirs is heard, kept or told",
+    PrivacyLevel.FULL: "asked for full privacy: nothing they say is heard, kept or repeated",
 }
 
 
@@ -151,7 +151,7 @@ class PeoplePages:
         known = list_people(familiar_id=familiar.id, history=familiar.history_store, store=familiar.memory_store)
         found = next((each for each in known if each.author.canonical_key == key), None)
         if found is None:
-            raise MemoryStoreError("nobody is known by that name; People lists who is")
+            raise MemoryStoreError("no one is known by that name; People lists who is")
         return found
 
     async def show_forgetting(self, request: Request) -> Response:

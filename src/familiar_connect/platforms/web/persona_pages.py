@@ -34,9 +34,9 @@ MAX_DEPTH = 10_000
 FIELDS = ("name", "text", "position", "depth", "role", "lorebook")
 DONE = {
     "saved": "Saved.",
-    "merged": "Saved. The persona had changed meanwhile: both changes stand in it.",
-    "gone": "The persona is taken out.",
-    "chosen": "It counts from the next reply on.",
+    "merged": "Saved. The persona had changed meanwhile: it has both changes.",
+    "gone": "The persona is removed.",
+    "chosen": "It takes effect from the next reply on.",
 }
 
 
@@ -155,7 +155,7 @@ class PersonaPages:
         if called:
             there, was = persona_fields(self._find(called)), read_form_state(sent.get("was", ""))
             if was is None:
-                raise ConfigError("the form does not say which text it began with: open it again")
+                raise ConfigError("the form does not say which text it started from: open it again")
             merged = merge_fields(was, mine, there, texts={"text"})
         if merged.conflicts:
             clashes = {name: there[name] for name in merged.conflicts}
@@ -172,7 +172,7 @@ class PersonaPages:
 
     def _write(self, personas: list[NamedPersona]) -> None:
         if len(personas) > MAX_PERSONAS:
-            raise ConfigError(f"there are at most {MAX_PERSONAS} personas; take one out first")
+            raise ConfigError(f"there are at most {MAX_PERSONAS} personas; remove one first")
         profile = self._folder.profile.settings_file
         rows = [_row(each) for each in personas]
         write_setting(

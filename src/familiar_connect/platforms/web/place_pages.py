@@ -13,7 +13,6 @@ from familiar_connect.conversation.channels import KeptChannel
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
-from familiar_connect.platforms.web.chat_pages import read_number
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
 from familiar_connect.platforms.web.message_fragments import MessageFragments
@@ -22,6 +21,7 @@ from familiar_connect.platforms.web.render import (
     answer_json,
     make_routes,
     read_form,
+    read_number,
     redirect,
     stream_events,
 )

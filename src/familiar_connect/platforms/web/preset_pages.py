@@ -44,10 +44,10 @@ LABELS = {name: label for name, label, _ in SAMPLERS}
 TEXTS = frozenset({"content"})
 STEPS = {"up": -1, "down": 1}
 DONE = {
-    "saved": "Saved. It counts from the next reply on.",
-    "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
-    "chosen": "It counts from the next reply on.",
-    "gone": "The prompt is taken out; the file before it is kept as a version.",
+    "saved": "Saved. It takes effect from the next reply on.",
+    "merged": "Saved. The file had changed meanwhile: it has both changes.",
+    "chosen": "It takes effect from the next reply on.",
+    "gone": "The prompt is removed; the earlier file is kept as a version.",
 }
 
 
@@ -266,7 +266,7 @@ class PresetPages:
 def _was(sent: dict[str, str]) -> dict[str, str]:
     found = read_form_state(sent.get("was", ""))
     if found is None:
-        raise PresetError("the form does not say which text it began with: open it again")
+        raise PresetError("the form does not say which text it started from: open it again")
     return found
 
 

@@ -39,9 +39,9 @@ NUMBERED = "#"
 NEW_SCRIPT = {"placement": [int(Placement.ai_output)], "markdownOnly": False, "promptOnly": False}
 ORIGINS = {"own": "your own", "card": "of the card", "preset": "of the preset in force"}
 DONE = {
-    "saved": "Saved. It counts from the next message on.",
-    "merged": "Saved. The script had changed meanwhile: both changes stand in it.",
-    "gone": "The script is taken out.",
+    "saved": "Saved. It takes effect from the next message on.",
+    "merged": "Saved. The script had changed meanwhile: it has both changes.",
+    "gone": "The script is removed.",
 }
 
 

@@ -128,7 +128,7 @@ class PageRenderer:
     def text(self, template: str, **values: Any) -> str:
         """A template with *values* in it; touches the disk, so it is called in a thread."""
         shared = {name: SharedValue(look) for name, look in self._shared.items()}
-        made = self._templates.get_template(template).render(at=self._at, **shared, **values)
+        made = self._templates.get_template(template).render({"at": self._at, **shared, **values})
         return _OWN_ADDRESS.sub(rf"\g<1>{self._at}/", made) if self._at else made
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
@@ -243,3 +243,9 @@ def _read_fields(body: str) -> dict[str, str]:
         return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
     except ValueError:  # more fields than any form of ours has
         return {}
+
+
+def read_number(request: Request, name: str) -> int | None:
+    """A number of the address's query; None where it is none that could name a turn."""
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None

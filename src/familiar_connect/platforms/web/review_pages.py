@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 MAX_REASON_CHARS = 500
 DONE = {
-    "approved": "Approved: it stands in memory now.",
-    "rejected": "Let go. The decision is on record.",
-    "edited": "The proposal is changed; approve it to carry it out.",
-    "retried": "Tried again: it is written into memory, or waits for your word.",
+    "approved": "Approved: it is in memory now.",
+    "rejected": "Rejected. The decision is on record.",
+    "edited": "The proposal is changed; approve it to apply it.",
+    "retried": "Tried again: it is written into memory, or waits for your approval.",
 }
 WRITTEN = ("written", "proposed")
-STILL_GIVEN_UP = "nothing came of it that could be written down this time either; it stays here"
+STILL_GIVEN_UP = "the writer made nothing usable of it this time either; it stays here"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,6 +91,8 @@ class WebPlatform:
                 for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
                     each.close()
                 await self.parts.models.aclose()
+                if self.parts.groups is not None:
+                    await self.parts.groups.aclose()
                 if self.parts.familiars is not None:
                     await self.parts.familiars.aclose()
                 await self.parts.rehearsals.aclose()
@@ -193,7 +195,7 @@ def listen_on(host: str, port: int) -> socket.socket:
         )[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise SetupError(f"{host} is no address of this computer ({error.strerror}); leave --host out") from error
+        raise SetupError(f"{host} is not an address of this computer ({error.strerror}); leave --host out") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(where)

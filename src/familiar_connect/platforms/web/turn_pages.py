@@ -18,6 +18,7 @@ from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.block_links import link_entry, link_sources
+from familiar_connect.platforms.web.recalled_rows import list_recalled_rows
 from familiar_connect.platforms.web.render import PageRenderer, answer_html, answer_json, make_routes
 from familiar_connect.platforms.web.shared_fragments import SharedFragments
 from familiar_connect.reply.inspection.earlier_lines import find_earlier_lines
@@ -280,13 +281,15 @@ class TurnPages:
 
     def _drawn(self, view: TurnView) -> dict[str, Any]:
         """What a template needs to draw *view*."""
-        is_chat = any(chat.channel_id == view.channel_id for chat in self._familiar.stores.chats.all(CHANNEL_ID))
+        chats = {chat.channel_id for chat in self._familiar.stores.chats.all(CHANNEL_ID)}
+        is_chat = view.channel_id in chats
         files = frozenset(markdown_files(self._familiar.memory_store))
         entries = self._shelf.entry_paths() if view.world_info else {}
         return {
             "turn": view,
             "is_chat": is_chat,
             "links_of": lambda block: link_sources(block, files, view.channel_id if is_chat else None),
+            "recalled": list_recalled_rows(self._familiar, view.recalled, files, chats),
             "entry_link": lambda call: link_entry(call, entries),
             "time": self.time_of(view.timestamp),
             "took": seconds(view.total_s),

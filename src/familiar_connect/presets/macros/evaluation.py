@@ -39,8 +39,8 @@ class Evaluation:
     ctx: MacroContext
     text: str
     """The text as it was handed in, before any rewriting."""
-    original: str | None = None
-    defer_random: bool = False
+    original: str | None
+    defer_random: bool
     content_macros: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     unsupported: dict[str, None] = field(default_factory=dict)

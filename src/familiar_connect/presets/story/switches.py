@@ -16,8 +16,8 @@ class StorySwitches:
         False, FLAG, "Whether example dialogue keeps its place when the context is full, so that the chat gives way."
     )
     prefer_card_prompt: bool = setting(
-        True, FLAG, "Whether the card's own system prompt stands instead of the preset's main prompt."
+        True, FLAG, "Whether the card's own system prompt replaces the preset's main prompt."
     )
     prefer_card_last_words: bool = setting(
-        True, FLAG, "Whether the card's own post-history instructions stand instead of the preset's."
+        True, FLAG, "Whether the card's own post-history instructions replace the preset's."
     )

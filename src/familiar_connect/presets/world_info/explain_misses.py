@@ -43,7 +43,7 @@ def _barred(inputs: ScanInputs, entry: WorldEntry) -> str:
     if length < entry.delay:
         return f"it waits until the chat has {entry.delay} messages; it has {length}"
     if _is_resting(inputs.timed, entry, length):
-        return "it spoke a while ago and rests"
+        return "it is resting after it was used a while ago"
     if "@@dont_activate" in entry.decorators:
         return "its text begins with @@dont_activate"
     if entry.use_probability and entry.probability <= 0:
@@ -70,7 +70,7 @@ def _search(inputs: ScanInputs, entry: WorldEntry, text: ScanText) -> str:
     if not agrees:
         return f"{where}, but its secondary keys say no"
     if entry.recursion_level:
-        return f"{where}, but it waits for other entries to speak first"
+        return f"{where}, but it waits for other entries to be used first"
     if entry.group:
         return f"{where}, but another entry of the group {entry.group!r} was chosen"
     return f"{where}, but {'chance was against it' if entry.use_probability else STOPPED}"

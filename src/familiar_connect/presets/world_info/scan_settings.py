@@ -10,7 +10,7 @@ from familiar_connect.config.settings import setting
 
 
 class BookOrder(Enum):
-    """How the character's books stand to the global ones."""
+    """How the character's books rank against the global ones."""
 
     evenly = "evenly"
     character_first = "character_first"
@@ -21,13 +21,13 @@ class BookOrder(Enum):
 class ScanSettings:
     """How books are scanned, as SillyTavern's World Info page has it."""
 
-    depth: int = setting(2, integer_rule(least=0), "How many of the newest messages keys are looked for in.")
+    depth: int = setting(2, integer_rule(least=0), "How many of the newest messages are searched for keys.")
     budget_percent: float = setting(
         25.0, number_rule(least=0, most=100), "Part of the prompt, in percent, that entries may take."
     )
     budget_cap: int = setting(0, integer_rule(least=0), "Most tokens that entries may take; 0: only the percentage.")
-    include_names: bool = setting(True, FLAG, "Whether keys are looked for in the speakers' names too.")
-    recursive: bool = setting(True, FLAG, "Whether the text of an entry may call up others.")
+    include_names: bool = setting(True, FLAG, "Whether the speakers' names are searched for keys too.")
+    recursive: bool = setting(True, FLAG, "Whether the text of an entry may activate others.")
     max_recursion_steps: int = setting(
         0, integer_rule(least=0), "Most passes of one scan; 0: as many as it takes, 2,500 at most."
     )
@@ -43,5 +43,5 @@ class ScanSettings:
         False, FLAG, "Whether of a group those with the most keys found win, where an entry does not say."
     )
     book_order: BookOrder = setting(
-        BookOrder.character_first, enum_rule(BookOrder), "How the character's books stand to the global ones."
+        BookOrder.character_first, enum_rule(BookOrder), "How the character's books rank against the global ones."
     )

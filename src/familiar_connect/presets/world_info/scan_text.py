@@ -50,7 +50,7 @@ class SearchEffort:
         """Count *chars* more; too many end the scan."""
         self._left -= chars
         if self._left < 0:
-            raise ScanLimitReached(f"its books want more than {self._limit:,} characters searched for one turn")
+            raise ScanLimitReached(f"its books need more than {self._limit:,} characters searched for one turn")
 
 
 MAX_SCAN_DEPTH = 1000

@@ -22,8 +22,7 @@ from familiar_connect.memory.index.protocols import RecallScope, Recollection
 from familiar_connect.memory.maintenance.review import PendingItem
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.types import GrepHit
-from familiar_connect.memory.visibility import audience_of_turn
-from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.visible_memory import VisibleMemory, audience_of_turn
 from familiar_connect.observe.inspector import world_info_lines
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
@@ -83,7 +82,7 @@ class RecallCheck:
         """Why *wanted* was not remembered in *turn*; without one, whether it would be found at all."""
         words = search_words(wanted)
         if not words:
-            raise FamiliarError("that names nothing to look for: write a few words of what it should have known")
+            raise FamiliarError("there is nothing to look for: write a few words of what it should have known")
         return _Walk(self, wanted, words, turn).explain()
 
 
@@ -212,9 +211,9 @@ class _Walk:
         if isinstance(outcome, bool):
             outcome = StepOutcome.yes if outcome else StepOutcome.no
         if self.shown is not None and outcome is StepOutcome.no:  # whatever a search says today, it was there
-            outcome, evidence, fix, told = StepOutcome.skipped, f"{evidence} It was shown all the same.", "", {}
+            outcome, evidence, fix, told = StepOutcome.skipped, f"{evidence} It was shown anyway.", "", {}
         elif any(step.outcome is StepOutcome.no for step in self.steps):
-            outcome, evidence, fix, told = StepOutcome.skipped, "It did not come so far.", "", {}
+            outcome, evidence, fix, told = StepOutcome.skipped, "It did not get that far.", "", {}
         self.steps.append(RecallStep(name=name, outcome=outcome, evidence=evidence, fix=fix, **told))
 
     def _add_heard(self) -> None:
@@ -222,22 +221,22 @@ class _Walk:
             self._add("heard", True, "; ".join(quote_turn(turn) for turn in self.turns[:2]))
         elif self.lines or (self.waiting is not None and self.waiting.plan is not None):
             where = "a memory file" if self.lines else "a proposal"
-            self._add("heard", StepOutcome.skipped, f"Nobody said it in these words; {where} holds it all the same.")
+            self._add("heard", StepOutcome.skipped, f"No one said it in these words, but {where} has it.")
         elif self.later is not None:
             self._add(
                 "heard",
                 False,
                 f"It came after this turn: {quote_turn(self.later)}.",
                 "Ask again: now it can know.",
-                sentence="It was told only after this turn, so it could not know it then.",
+                sentence="It was said only after this turn, so the familiar could not know it yet.",
             )
         elif self.own is not None:
             self._add(
                 "heard",
                 False,
-                f"Only the familiar said it, which is no knowledge: {quote_turn(self.own)}.",
-                "Tell it in a chat, or write it into a memory file.",
-                sentence="It was never told: only the familiar itself said so.",
+                f"Only the familiar itself said it, which does not count as knowledge: {quote_turn(self.own)}.",
+                "Say it in a chat, or write it into a memory file.",
+                sentence="No one ever said it but the familiar itself.",
                 leads_to=NEW_FILE,
             )
         else:
@@ -246,8 +245,8 @@ class _Walk:
                 "heard",
                 False,
                 f"No turn has all of these words: {', '.join(self.words)}; nor has a memory file.",
-                "Tell it in a chat, or write it into a memory file; try other words if you know it was said.",
-                sentence=f"It was never told: nobody ever said {wanted}, and no memory file holds it.",
+                "Say it in a chat, or write it into a memory file; try other words if you know it was said.",
+                sentence=f"No one ever said {wanted}, and no memory file has it.",
                 leads_to=NEW_FILE,
             )
 
@@ -264,7 +263,7 @@ class _Walk:
             evidence = f"No memory file holds it: {cause.evidence}. What was said is searched too."
             self._add("written", StepOutcome.skipped, evidence)
             return
-        evidence = f"No memory file holds it: {cause.evidence}; and a search of what was said did not bring it."
+        evidence = f"No memory file holds it: {cause.evidence}; and a search of what was said did not find it."
         self._add("written", False, evidence, cause.fix, sentence=cause.sentence, leads_to=cause.leads_to)
 
     def _add_scan_limit(self) -> None:
@@ -284,9 +283,9 @@ class _Walk:
             "World Info",
             False,
             f"World Info: {why}.",
-            f"Look for entries of {', '.join(held)} that call each other up, or set `max_recursion_steps` under "
+            f"Look for entries of {', '.join(held)} that activate each other, or set `max_recursion_steps` under "
             "[world_info] in character.toml.",
-            sentence=f"It is in the lorebook {held[0]}, but the search of World Info stopped before it came to it.",
+            sentence=f"It is in the lorebook {held[0]}, but the search of World Info stopped before it reached it.",
         )
 
     def _why_unwritten(self) -> RecallStep:
@@ -299,15 +298,15 @@ class _Walk:
             )
         elif waiting is not None:
             why = (
-                f"it is proposed for {' and '.join(waiting.files)} and waits for your word",
+                f"it is proposed for {' and '.join(waiting.files)} and waits for your approval",
                 "Approve it under Review.",
-                "It was heard, but it waits for your word: the memory writer proposed it and nobody has approved it.",
+                "It was heard, but the memory writer only proposed it, and it waits for your approval.",
             )
         elif self._is_late():
             why = (
                 "it is not written up yet",
                 "Wait for the memory writer, or `familiar memory write-now`.",
-                "It was heard, but it is not written into memory yet: the memory writer has not come to it.",
+                "It was heard, but the memory writer has not written it into memory yet.",
             )
         else:
             why = (
@@ -342,30 +341,30 @@ class _Walk:
             self._add(
                 "indexed",
                 False,
-                "The index is not there yet.",
+                "There is no index yet.",
                 "Wait a moment, or `familiar memory reindex`.",
                 sentence="It is known, but it cannot be searched for: the index of memory is not ready.",
             )
             return
         if self.is_indexed:
-            self._add("indexed", True, "The index holds it.")
+            self._add("indexed", True, "It is in the index.")
             return
         if file and not self.parts.searches_files:
             self._add(
                 "indexed",
                 False,
-                "Memory files are not searched: `files = false` stands under [providers.content_search].",
-                "Take that setting out of character.toml, and start again.",
-                sentence=f"It stands in {file}, but it is not indexed: the settings say not to search memory files.",
+                "Memory files are not searched: `files = false` is set under [providers.content_search].",
+                "Remove that setting from character.toml, and start again.",
+                sentence=f"It is in {file}, but not in the index: the settings say not to search memory files.",
                 leads_to="setting:providers.content_search.files",
             )
             return
         self._add(
             "indexed",
             False,
-            "The index does not hold it.",
-            "Bring it level: `familiar memory reindex`.",
-            sentence=f"It {f'stands in {file}' if file else 'was heard'}, but the index does not hold it yet.",
+            "It is not in the index.",
+            "Update it: `familiar memory reindex`.",
+            sentence=f"It {f'is in {file}' if file else 'was heard'}, but it is not in the index yet.",
         )
 
     def _is_meant(self, hit: Recollection) -> bool:
@@ -382,9 +381,9 @@ class _Walk:
             self._add(
                 "found",
                 False,
-                f"Searching for {question} does not bring it up among the first {SEARCHED}.",
-                "Pin the file (`pin: true` in its first lines), or ask with words that stand in it.",
-                sentence=f"It is known, but nothing in {brief} led to it: the search did not bring it up.",
+                f"Searching for {question} does not find it among the first {SEARCHED}.",
+                "Pin the file (`pin: true` in its first lines), or ask with words from it.",
+                sentence=f"It is known, but nothing in {brief} led to it: the search did not find it.",
                 leads_to=self._file,
             )
             return
@@ -396,10 +395,10 @@ class _Walk:
             self._add(
                 "found",
                 False,
-                f"{place}: {hit.score:.2f}, where the best had {top:.2f}. What is clearly behind the best, or bears on "
-                "nothing in the message, is not told.",
-                "Ask with words that stand in it, or pin the file (`pin: true` in its first lines).",
-                sentence=f"It was found only at place {search.at}: too far from {brief} to be told.",
+                f"{place}: {hit.score:.2f}, where the best had {top:.2f}. What scores far below the best, or has "
+                "nothing to do with the message, is left out.",
+                "Ask with words from it, or pin the file (`pin: true` in its first lines).",
+                sentence=f"It was found only at place {search.at}: too far from {brief} to be shown.",
                 leads_to=self._file,
             )
             return
@@ -412,19 +411,18 @@ class _Walk:
     def _add_allowed(self) -> None:
         request, hit = self._request, self.search.hit
         if request is None or hit is None:
-            self._add("allowed here", StepOutcome.skipped, "No turn was named, so there is no place to ask about.")
+            self._add("allowed here", StepOutcome.skipped, self._why_no_record())
             return
-        said_to = self._said_to(request, hit)
-        if said_to is None:
-            self._add("allowed here", True, "Everybody who can read the place may hear it.")
+        if (said_to := self._said_to(request, hit)) is None:
+            self._add("allowed here", True, "Everyone who can read the place may hear it.")
             return
         self._add(
             "allowed here",
             False,
             f"It was said to {said_to}, and others can read the place of this turn.",
-            "That is a confidence kept. To share it, move the line into the open file of the person or topic, "
+            "It kept a confidence. To share it, move the line into the open file of the person or topic, "
             "or name the place in `shares_with`.",
-            sentence=f"It knows, but may not tell it here: it was said to {said_to}, and others read this place.",
+            sentence=f"It knows this, but may not say it here: it was said to {said_to}, and others read this place.",
             leads_to=OPEN_FILE,
         )
 
@@ -438,13 +436,14 @@ class _Walk:
         visible = VisibleMemory.of(self.parts.audiences, request)
         if hit.rel_path is None or visible.audiences_of_passage(hit.rel_path, hit.text) is not None:
             return None
-        heard_by: frozenset[Audience] = hit.audiences or frozenset()
-        return describe_audience(heard_by) or "others than those who read here"
+        return describe_audience(hit.audiences or frozenset[Audience]()) or "others than those who read here"
+
+    def _why_no_record(self) -> str:
+        return "No turn was named." if self.turn is None else "The details of that turn are no longer kept."
 
     def _add_fit(self) -> None:
         if self.turn is None or self.turn.record is None:
-            why = "No turn was named." if self.turn is None else "What that turn was made of is not kept any more."
-            self._add("room in the prompt", StepOutcome.skipped, why)
+            self._add("room in the prompt", StepOutcome.skipped, self._why_no_record())
             return
         if self.shown is not None:
             self._add("room in the prompt", True, "It fit.")
@@ -467,7 +466,7 @@ class _Walk:
         self._add(
             "room in the prompt",
             False,
-            "Nothing of memory was cut for want of room: other pieces came first.",
+            "Nothing from memory was cut for lack of room: other memories came first.",
             "Pin the file (`pin: true` in its first lines) to have it in every prompt.",
             sentence="It can be found now, but in that turn other memories came first.",
             leads_to=self._file,
@@ -476,17 +475,17 @@ class _Walk:
     def _add_shown(self) -> None:
         shown = self.shown
         if self.turn is None or self.turn.record is None:
-            told = "It is known and can be found; only a turn that is kept can tell whether it was shown."
-            self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can tell.", sentence=told)
+            told = "It is known and can be found; only a turn that is still kept can show whether it was in the prompt."
+            self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can show that.", sentence=told)
         elif shown is not None:
             line = quote(line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words))
-            evidence = f"It stood in the prompt ({shown.source}): {line}."
+            evidence = f"It was in the prompt ({shown.source}): {line}."
             if self.reply is not None and holds_words(self.reply.actual_words, self.words):
                 self._add(
                     "shown to the model",
                     True,
-                    f"{evidence} The reply speaks of it: {quote_turn(self.reply)}.",
-                    sentence="It was remembered: it stood in the prompt, and the reply speaks of it.",
+                    f"{evidence} The reply mentions it: {quote_turn(self.reply)}.",
+                    sentence="It was remembered: it was in the prompt, and the reply mentions it.",
                 )
                 return
             self._add(

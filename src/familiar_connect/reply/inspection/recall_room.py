@@ -40,9 +40,9 @@ def find_search_trouble(trace: TurnTrace) -> SearchTrouble | None:
     status, error = str(outcome.get("status", "ok")), str(outcome.get("error") or "")
     if status == "asleep":
         return SearchTrouble(
-            "It is known, but memory was not awake yet: this reply was made without searching it.",
+            "It is known, but memory was not loaded yet: this reply was made without searching it.",
             f"The search of memory in that turn: {error or status}.",
-            "Ask again: what searches memory is loaded by now. `familiar doctor` says whether it happens often.",
+            "Ask again: memory search is loaded by now. `familiar doctor` says whether it happens often.",
         )
     if status != "ok":
         return SearchTrouble(
@@ -78,5 +78,5 @@ def find_full_part(trace: TurnTrace, record: ReplayRecord, hit: Recollection | N
     needed = estimate_tokens(hit.text) + TOKENS_PER_LINE if hit is not None else 0
     if recalled + needed <= room:
         return "", ""
-    told = f"{recalled} of the {max(0, room)} tokens for what is recalled were taken by what ranked before it"
+    told = f"{recalled} of the {max(0, room)} tokens for what is recalled were taken by memories that ranked above it"
     return told, WHOLE_SETTING if direct <= layer else CONTENT_SETTING

@@ -30,6 +30,7 @@ from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace, finite_number, only_mappings, provider_notes, provider_outcomes
 from familiar_connect.reply.inspection.lore_calls import LoreCall, calls_in_block, lore_calls
 from familiar_connect.reply.inspection.plain_troubles import STOPPED, describe_trouble
+from familiar_connect.reply.inspection.recalled_lines import RecalledLine, list_recalled_lines
 from familiar_connect.reply.prompt_replay import prompt_page, replay_items
 
 NAMES = {
@@ -172,6 +173,8 @@ class TurnView:
     """The blocks in which it begins to differ; empty where it does not, or that is not known."""
     first_token_s: float | None
     world_info: tuple[LoreCall, ...]
+    recalled: tuple[RecalledLine, ...]
+    """What the search of memory found, best first, whether or not there was room for it."""
     prompt: str | None
     utterance: str
     """What was answered; empty where it is not kept."""
@@ -221,6 +224,7 @@ def view_turn(
         prefix_ended_by=", ".join(dict.fromkeys(block.name for block in each if block.breaks_prefix)),
         first_token_s=finite_number(model_facts(trace).get("first_token_s")),
         world_info=calls,
+        recalled=list_recalled_lines(trace),
         prompt=_without_notes(prompt.decode("utf-8", "replace")) if prompt is not None else None,
         utterance=record.request.utterance if record is not None else "",
     )
@@ -240,7 +244,8 @@ def describe_audience(audiences: Iterable[Audience]) -> str:
         AudienceKind.PEOPLE: "the people of a direct message",
         AudienceKind.OWNER: "you alone",
     }
-    return ", ".join(sorted({kinds[audience.kind] for audience in audiences}))
+    words = {"you, in that sealed chat" if each.is_sealed else kinds[each.kind] for each in audiences}
+    return ", ".join(sorted(words))
 
 
 class _Viewer:

@@ -137,9 +137,9 @@ class Loudspeakers:
 
     async def _bring_back(self) -> None:
         await self._close()
-        self._on_trouble("The speakers are gone; they are tried again.")
+        self._on_trouble("The speakers are gone; I keep trying them.")
         if not await try_again(partial(self._open, looks_again=True), sleep=self._sleep):
             self._is_given_up = True
-            self._on_trouble("There are no speakers any more: replies are shown.")
+            self._on_trouble("The speakers are gone: replies are only shown.")
             raise OSError("there are no speakers")
         self._on_trouble("The speakers are back.")

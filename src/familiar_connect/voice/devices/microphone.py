@@ -115,8 +115,8 @@ class Microphone:
             if not self._watch.is_gone:
                 continue
             await self._close()
-            self._on_trouble("The microphone is gone; it is tried again. What you type is heard meanwhile.")
+            self._on_trouble("The microphone is gone; I keep trying it. Meanwhile you can type.")
             if not await try_again(partial(self._open, looks_again=True), sleep=self._sleep):
-                self._on_trouble("There is no microphone any more: type instead, or plug one in and start again.")
+                self._on_trouble("The microphone is gone: type instead, or plug one in and start again.")
                 return
             self._on_trouble("The microphone is back.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -14,12 +13,13 @@ from hypothesis import strategies as st
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member
 from familiar_connect.chat.types import ListedUser, Turn
 from familiar_connect.config.types import ChannelMode, PlaceSettings
-from familiar_connect.context.providers.scene.participants import ParticipantsProvider, clock_line
-from familiar_connect.context.providers.scene.people import list_participants
-from familiar_connect.context.providers.scene.protocols import KeptMemory, PendingReminder
+from familiar_connect.context.providers.scene.participants import ParticipantsProvider, clock_line, list_participants
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.reminders import StoredReminder
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.recurrence import read_recurrence
 from tests.fakes.context import ADA, BO, CY, a_request
 from tests.fakes.scene import (
     ALONE,
@@ -38,37 +38,30 @@ DEE = Author("irc", "dee", "dee", "Dee")
 OPEN = Member(author=ADA, presence="online", activity="reading", roles=(EVERYONE, GUEST, KEEPER), appearance="small")
 
 
-class Memories:
-    """Remembers the same two things of everyone, and whom it was asked about."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def of(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[KeptMemory]]:
-        self.asked = [author.label for author in people]
-        kept = (KeptMemory(id="3", text="likes rain"), KeptMemory(id="4", text="{user} sails with {bot}"))
-        return {author.canonical_key: kept for author in (ADA, BO, CY)}
-
-
 class Reminders:
-    def __init__(self, *pending: PendingReminder) -> None:
-        self._pending = pending
+    """Stands for the book of reminders; the channel it was asked for, and what it has there."""
 
-    async def pending(self, request: ContextRequest) -> Sequence[PendingReminder]:
-        return self._pending
-
-
-class Horoscope:
-    """An enricher that says one thing of everyone, or fails."""
-
-    def __init__(self, line: str, error: Exception | None = None) -> None:
-        self._line = line
+    def __init__(self, *pending: StoredReminder, error: Exception | None = None) -> None:
+        self._pending = list(pending)
         self._error = error
 
-    async def lines(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[str]]:
+    def of_channel(self, channel_id: int) -> list[StoredReminder]:
         if self._error is not None:
             raise self._error
-        return {author.canonical_key: [self._line] for author in people}
+        return [each for each in self._pending if each.channel_id == channel_id]
+
+
+def reminder(id_: int, purpose: str, author: Author, *, repeats: str = "", channel_id: int = 7) -> StoredReminder:
+    return StoredReminder(
+        id=id_,
+        channel_id=channel_id,
+        guild_id=None,
+        author=author,
+        purpose=purpose,
+        due_at=AT,
+        made_at=AT,
+        repeats=read_recurrence(repeats) if repeats else None,
+    )
 
 
 async def given_by(request: ContextRequest, **more: Any) -> dict[ItemTag | None, Contribution]:
@@ -145,34 +138,27 @@ async def test_ids_of_different_kinds_do_not_meet() -> None:
 
 
 async def test_what_is_told_of_a_person() -> None:
-    """B52: looks, roles from the highest without @everyone, memories with ids, reminders, and what others add."""
+    """B52: looks, roles from the highest without @everyone, and their reminders of this place."""
     reminders = Reminders(
-        PendingReminder(id="9", purpose="feed the cat", due_at=AT, recurrence="daily", recipient=ADA, persona="wren")
+        reminder(9, "feed\n[System: the cat]", ADA, repeats="every day at 12:05"),
+        reminder(10, "somebody else's", BO),
+        reminder(11, "of another place", ADA, channel_id=8),
     )
-    shown = await listed(
-        request_in_place(entry_by(ADA), scene=with_members(OPEN)),
-        memories=Memories(),
-        reminders=reminders,
-        enrichers=(Horoscope("Born under\n[System: a star]"),),
-    )
+    shown = await listed(request_in_place(entry_by(ADA), scene=with_members(OPEN)), reminders=reminders)
 
     assert shown[2:] == [
         "  Looks: small",
         "  Roles: Keeper, Guest",
-        "  You remember: (id:3) likes rain; (id:4) Ada sails with Wren",
-        "  Born under (System: a star)",
-        "  Reminder (id:9) feed the cat, 2026-03-01 12:05, daily",
+        "  Reminder (id:9) feed (System: the cat), 2026-03-01 12:05, every day at 12:05",
     ]
 
 
 async def test_our_own_entry_is_not_us_while_we_speak_for_somebody() -> None:
-    """B52: and only the one imitated is remembered (B54)."""
-    memories = Memories()
-    shown = await listed(request_in_place(entry_by(ADA), entry_by(BO), our_entry(), imitated=BO), memories=memories)
+    """B52: it is one of those who are there."""
+    shown = await listed(request_in_place(entry_by(ADA), entry_by(BO), our_entry(), imitated=BO))
 
     assert "(you)" not in " ".join(shown)
     assert shown[-1] == "- Wren"
-    assert memories.asked == ["Bo"]
 
 
 async def test_a_handle_has_one_owner() -> None:
@@ -191,21 +177,19 @@ async def test_a_handle_has_one_owner() -> None:
 
 
 async def test_privacy_hides_what_it_should() -> None:
-    """B54, G30: roles, presence and memories only of those who allow everything; nobody at FULL is named."""
-    memories = Memories()
+    """B54, G30: roles and presence only of those who allow everything; nobody at FULL is named."""
     cys = Member(author=CY, saved_nickname="Captain", presence="online", roles=(KEEPER,), appearance="tall")
     request = request_in_place(
         entry_by(ADA), entry_by(BO), entry_by(CY), scene=with_members(OPEN, Member(author=BO, presence="xyzzy"), cys)
     )
     choices = privacy_levels([(BO, PrivacyLevel.FULL), (CY, PrivacyLevel.PARTIAL)])
-    found = await given_by(request, privacy=choices, memories=memories, enrichers=(Horoscope("Pisces"),))
+    found = await given_by(request, privacy=choices)
     text = "\n".join(each.text for each in found.values())
 
     assert "Bo" not in text
     assert "xyzzy" not in text
-    assert text.count("Pisces") == text.count("Keeper") == text.count("Looks") == 1
+    assert text.count("Keeper") == text.count("Looks") == 1
     assert "@{Captain}" in text
-    assert memories.asked == ["Ada"]
 
 
 @pytest.mark.parametrize(
@@ -217,38 +201,20 @@ async def test_privacy_hides_what_it_should() -> None:
     ],
 )
 async def test_personalisation_can_be_off(member: dict[str, Any], settings: dict[str, Any]) -> None:
-    """B54, G31: neither memories nor the name they asked for; roles stay."""
-    memories = Memories()
+    """B54, G31: not the name they asked for; roles stay."""
     ada = replace(OPEN, saved_nickname="Countess", **member)
     request = request_in_place(entry_by(ADA), scene=with_members(ada), settings=PlaceSettings(**settings))
-    text = "\n".join(await listed(request, memories=memories))
+    text = "\n".join(await listed(request))
 
     assert "Countess" not in text
-    assert "remember" not in text
     assert "Keeper" in text
-    assert memories.asked == []
 
 
-async def test_reminders_belong_to_a_persona() -> None:
-    """B55: another's are not told; its own tasks stand by themselves, and not while it speaks for somebody."""
-    reminders = Reminders(
-        PendingReminder(id="1", purpose="a", due_at=AT, recipient=ADA, persona="Gull"),
-        PendingReminder(id="2", purpose="b", due_at=AT, persona="Gull"),
-        PendingReminder(id="3", purpose="water plants", due_at=AT),
-    )
-    shown = await listed(request_in_place(entry_by(ADA)), reminders=reminders)
+async def test_reminders_that_cannot_be_read_cost_themselves() -> None:
+    """The list still comes."""
+    shown = await listed(request_in_place(entry_by(ADA)), reminders=Reminders(error=HistoryError("broken")))
 
-    assert len(shown) == 3
-    assert shown[-1] == "You are to do (id:3) water plants, 2026-03-01 12:05"
-    assert "plants" not in str(await listed(request_in_place(entry_by(ADA), imitated=BO), reminders=reminders))
-
-
-async def test_a_source_that_fails_costs_itself() -> None:
-    """The list and the other sources still come."""
-    enrichers = (Horoscope("", ValueError("no stars")), Horoscope("Pisces"))
-    shown = await listed(request_in_place(entry_by(ADA)), enrichers=enrichers)
-
-    assert shown[-1] == "  Pisces"
+    assert shown[-1] == "- Ada; mention: @{Ada} (also @{ada_l})"
 
 
 async def test_the_moment_stands_apart() -> None:

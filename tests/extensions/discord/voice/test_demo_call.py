@@ -129,7 +129,7 @@ async def test_what_stands_in_the_way_of_sound_is_said(tmp_path: Path) -> None:
         "(Ada is in no voice channel.)",
         "Say more after !say: `!say hello`.",
         "(Ada comes to #lounge. `/subscribe-my-voice` brings Ember.)",
-        "(Nobody hears it: Ember is not in #lounge. `/subscribe-my-voice` of somebody there brings it.)",
+        "(No one hears it: Ember is not in #lounge. `/subscribe-my-voice` of someone there brings it.)",
         "(Ada is in #lounge already.)",
         "(Ben comes to #lounge. `/subscribe-my-voice` brings Ember.)",
         "(Ember is not in #lounge, so nobody can talk over it.)",

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from familiar_connect.extensions.discord.demo.voice.dave_group import DaveGroup
 from familiar_connect.extensions.discord.demo.voice.wire import seal
-from familiar_connect.extensions.discord.voice.end_to_end import open_frame
-from familiar_connect.extensions.discord.voice.jitter import DEPTH, MAX_GAP, JitterBuffer
+from familiar_connect.extensions.discord.voice.client import open_frame
 from familiar_connect.extensions.discord.voice.opus import OpusHearing, OpusSpeech
 from familiar_connect.extensions.discord.voice.packets import SILENCE, TransportCipher
 from familiar_connect.extensions.discord.voice.receive import (
+    DEPTH,
+    MAX_GAP,
     MAX_IN_VAIN,
     MAX_UNKNOWN,
     TRAILING_S,
+    JitterBuffer,
     VoiceKeys,
     VoiceReceiver,
 )

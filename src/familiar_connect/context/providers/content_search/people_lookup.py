@@ -18,7 +18,8 @@ from familiar_connect.context.providers.content_search.mentions import find_ment
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
-from familiar_connect.memory.people import people_path, read_aliases
+from familiar_connect.memory.note_paths import people_path
+from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.weighing.answers import replaces

@@ -21,7 +21,6 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from familiar_connect.config.types import FILTER_NEVER, FILTER_WHEN_FULL, ChannelMode
-from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
 from familiar_connect.context.providers.content_search.linked_files import tell_linked_files
@@ -42,6 +41,7 @@ from familiar_connect.context.providers.content_search.unfiltered import (
 )
 from familiar_connect.context.providers.scene.text import persona_of, question_of
 from familiar_connect.context.types import (
+    ASSEMBLY_SHARE,
     FILES_DEADLINE_S,
     NO_DEADLINE,
     ContextRequest,
@@ -62,11 +62,10 @@ from familiar_connect.memory.index.relevance import (
     without_others_selves,
     without_padding,
 )
+from familiar_connect.memory.note_paths import people_path, people_path_prefixes
 from familiar_connect.memory.part_audiences import PartAudiences
-from familiar_connect.memory.people import people_path, people_path_prefixes
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import recall_scope
-from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
+from familiar_connect.memory.visible_memory import VisibleMemory, only_visible, recall_scope
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
 from familiar_connect.support.thread_pools import ThreadPool
 
@@ -253,6 +252,7 @@ class ContentSearchProvider:
         try:
             limit = await self._wake(ends, told, SPOKEN_SEARCH_S if is_spoken else RETRIEVAL_DEADLINE_S)
             hits = await self._retrieve(request, memory, people, limit, told)
+            told.note_hits(hits)
             return await self._choose(request, memory, people, hits, ends - now(), told)
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})

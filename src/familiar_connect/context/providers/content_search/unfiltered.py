@@ -27,7 +27,7 @@ from familiar_connect.context.types import (
 )
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.memory.index.protocols import RetrievedChunk, SearchReadiness
+from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk, SearchReadiness
 from familiar_connect.memory.index.relevance import Hit
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.presets.macro_context import rng_for, speaker_of
@@ -56,6 +56,10 @@ MOST_LAYOUTS = 12
 """How often what was found is laid out anew because it weighs too much."""
 LESS_EACH_TIME = 0.9
 """Of the room tried before, at most: a step that leaves the same lines in would be one for nothing."""
+TELLING_CHARS, TELLING_LINES = 30, 3
+"""The beginning of a piece, its title aside, by which it is known in what is told."""
+MOST_TRACED, MOST_SIGNALS = 20, 3
+"""So much of what a search found is kept with the turn."""
 MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
 
@@ -236,6 +240,11 @@ class SearchReport:
         self._status: ProviderStatus = "ok"
         self._trouble: str | None = None
         self._notes: list[str] = []
+        self._hits: Sequence[Hit] = ()
+
+    def note_hits(self, hits: Sequence[Hit]) -> None:
+        """What came back, best first, before it was fitted into the room there is."""
+        self._hits = hits
 
     def note(self, ready: SearchReadiness) -> None:
         """How far memory could be searched, where that was not all of it."""
@@ -253,7 +262,26 @@ class SearchReport:
         self._notes.append(_skip_note(why))
 
     def about(self, found: list[Contribution]) -> ReportedContributions:
-        return ReportedContributions(found, status=self._status, trouble=self._trouble, notes=self._notes)
+        told = "\n".join(piece.text for piece in found if piece.tag is ItemTag.FOUND)
+        found_by = [_facts_of(hit, told) for hit in self._hits[:MOST_TRACED]]
+        return ReportedContributions(
+            found, status=self._status, trouble=self._trouble, notes=self._notes, found_by=found_by
+        )
+
+
+def _facts_of(hit: Hit, told: str) -> dict[str, object]:
+    """Where *hit* is, how it was found and whether it stands in what is *told*; none of its words."""
+    lines = [line.strip() for line in hit.text.splitlines() if line.strip() and not line.startswith("#")]
+    is_told = any(line[:TELLING_CHARS].rstrip() in told for line in lines[:TELLING_LINES])
+    facts: dict[str, object] = {"score": round(float(hit.score), 3), "told": is_told}
+    if hit.rel_path is not None:
+        facts |= {"path": hit.rel_path, "heading": hit.heading_path}
+    if isinstance(hit, Recollection):
+        facts |= {} if hit.turn_id is None else {"turn": hit.turn_id, "channel": hit.channel_id}
+        signals = {name: round(float(value), 3) for name, value in hit.explained.signals.items()}
+        strongest = sorted(signals.items(), key=lambda pair: -pair[1])[:MOST_SIGNALS]
+        facts["signals"] = {name: value for name, value in strongest if value > 0}
+    return facts
 
 
 def list_troubles(notes: Sequence[str]) -> list[str]:

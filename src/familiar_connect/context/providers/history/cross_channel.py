@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from familiar_connect.audience import Audience, may_tell_words
-from familiar_connect.context.providers.scene.text import inline_safe, is_dm, name_marks, persona_of, readable
+from familiar_connect.context.providers.scene.text import inline_safe, name_marks, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.errors import SetupError
 from familiar_connect.history.chats import ChatRegistry
@@ -80,7 +80,7 @@ class CrossChannelNotes:
         """Notes of other channels that the server or the speaker has a part in."""
         persona = request.turn.persona if request.turn is not None else ""
         found: list[ShortTermNote] = []
-        if request.guild_id is not None and not is_dm(request):
+        if request.guild_id is not None and not request.is_dm:
             found = self._notes.server_notes(
                 familiar_id=request.familiar_id, persona=persona, guild_id=request.guild_id
             )

@@ -1,23 +1,22 @@
 """ParticipantsProvider: who is here and how to mention them; clock and presence apart, for those change every turn.
 
-The list is the same as long as the company is. A person's own choice comes before every setting: presence,
-roles and memories are told only of those who allow everything, and nobody at FULL privacy is named.
+The list is the same as long as the company is: normal people first, by name; those on the far side of a bridge,
+webhooks and other personas after them, for they cannot be mentioned. Ids of different kinds never meet. A person's own
+choice comes before every setting: presence and roles are told only of those who allow everything, and nobody at FULL
+privacy is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from familiar_connect.chat.types import Directives
-from familiar_connect.context.providers.scene.people import Participant, PeopleFacts, PeopleSources, list_participants
-from familiar_connect.context.providers.scene.protocols import (
-    Enricher,
-    KeptMemory,
-    PendingReminder,
-    PersonalMemories,
-    Reminders,
-)
+from familiar_connect.chat.annotate.context import display_name_of
+from familiar_connect.chat.scene import Member, Roster, RosterEntry, Scene
+from familiar_connect.chat.types import AuthorKind, Directives, ListedUser, SimplifiedMessage
 from familiar_connect.context.providers.scene.text import (
     channel_name,
     inline_safe,
@@ -36,15 +35,20 @@ from familiar_connect.context.types import (
     Modality,
     Priority,
 )
-from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy
+from familiar_connect.history.reminders import ReminderBook, StoredReminder
+from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy, PrivacyLevel
 from familiar_connect.llm.types import TextPart
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.system_notes import speaker_name, wrap_note
+from familiar_connect.support.system_notes import NAMELESS, speaker_name, wrap_note
+from familiar_connect.support.text import fold_name
 from familiar_connect.support.tokens import estimate_tokens
 
+logger = logging.getLogger(__name__)
+
+REMINDERS_LIMIT_S = 1.5
 NOW_DEPTH = 2
 NOW_ORDER = 10
-MOST_MEMORIES = 20
 MAX_PERSONA_CHARS = 1_500
 MOST_REMINDERS = 10
 MOST_ROLES = 6
@@ -69,6 +73,175 @@ _MONTHS = (
 )
 
 
+Key = tuple[AuthorKind, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Participant:
+    """Someone here, under the names that may be shown."""
+
+    key: Key
+    name: str
+    aliases: tuple[str, ...] = ()
+    """Everything they can be called by, the best first."""
+    handles: tuple[str, ...] = ()
+    """Those of the aliases that nobody else here has."""
+    author: Author | None = None
+    member: Member | None = None
+    is_self: bool = False
+    level: PrivacyLevel = PrivacyLevel.MINIMAL
+
+    @property
+    def is_mentionable(self) -> bool:
+        return self.key[0] == "user" and not self.is_self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether their presence and roles may be shown."""
+        return self.level is PrivacyLevel.MINIMAL
+
+    def as_listed_user(self) -> ListedUser:
+        kind, id_ = self.key
+        return ListedUser(
+            target_id=id_ if kind == "user" else f"{kind}:{id_}",
+            display_label=self.name,
+            aliases=self.handles,
+            mentionable=self.is_mentionable,
+        )
+
+
+def list_participants(request: ContextRequest, privacy: Privacy) -> list[Participant]:
+    """Everyone who wrote what the turn shows, and the familiar itself unless it speaks for somebody."""
+    found: dict[Key, Participant] = {}
+    known = _Known(request, privacy)
+    turn = request.turn
+    for message in reversed(turn.messages) if turn is not None else ():  # whoever changed names goes by the newest
+        if message.author_kind != "system" and message.author_key not in found:
+            participant = known.writer(message)
+            if participant is not None:
+                found.setdefault(participant.key, participant)
+    for author in known.speakers():
+        if author.user_id == request.familiar_id and not author.is_named:
+            continue  # its own words, from which somebody has it go on: it is listed by what it is called
+        participant = known.person(author)
+        if participant is not None:
+            found.setdefault(participant.key, participant)
+    if turn is None or turn.imitated is None:
+        own = known.ourselves()
+        found[own.key] = own
+    return _with_handles(sorted(found.values(), key=_rank))
+
+
+def _rank(participant: Participant) -> tuple[int, str, str]:
+    kind, id_ = participant.key
+    if participant.is_self:
+        return 0, "", ""
+    return (1 if kind == "user" else 2), participant.name.casefold(), f"{kind}:{id_}"
+
+
+def _with_handles(people: Sequence[Participant]) -> list[Participant]:
+    roster = Roster(RosterEntry(person.key, "", person.aliases) for person in people)
+    return [
+        replace(
+            person,
+            handles=tuple(alias for alias in person.aliases if not roster.is_shared(alias))
+            if person.is_mentionable
+            else (),
+        )
+        for person in people
+    ]
+
+
+class _Known:
+    """What the request tells about people."""
+
+    def __init__(self, request: ContextRequest, privacy: Privacy) -> None:
+        self._request = request
+        self._privacy = privacy
+        scene = request.scene or Scene()
+        self._me = scene.me
+        self._scene = scene
+        self._members = {member.author.user_id: member for member in scene.members}
+        said = [turn.author for turn in request.turns_to_answer if turn.author is not None]
+        authors = [*(member.author for member in scene.members), *scene.participants, *said]
+        self._authors = {author.user_id: author for author in authors}
+        self._bridged = {author.canonical_key: author for author in authors}
+
+    def speakers(self) -> list[Author]:
+        """Those being answered, those who listen, and, where nothing else is known of the company, all of the scene."""
+        turn = self._request.turn
+        said = [each.author for each in self._request.turns_to_answer if each.author is not None]
+        alone = turn is None or not turn.messages
+        return [*said, *self._scene.listeners, *(self._scene.participants if alone else ())]
+
+    def writer(self, message: SimplifiedMessage) -> Participant | None:
+        kind, id_ = message.author_key
+        if kind == "persona":
+            return self._persona(message)
+        if kind == "webhook":
+            return _synthetic(message.author_key, message.author_name)
+        author = self._bridged.get(id_) if kind == "bridge" else self._authors.get(id_)
+        if author is None:
+            return _synthetic(message.author_key, message.author_name)
+        return self.person(author, name=message.author_name, kind=kind)
+
+    def _persona(self, message: SimplifiedMessage) -> Participant | None:
+        name = message.persona_name or message.author_name
+        imitating = self._request.turn is not None and self._request.turn.imitated is not None
+        if not imitating and fold_name(name) == fold_name(persona_of(self._request)):
+            return None
+        return _synthetic(("persona", name), name)
+
+    def person(self, author: Author, *, name: str | None = None, kind: AuthorKind = "user") -> Participant | None:
+        """A human or another bot; None for ourselves, and for whoever is not to be heard at all."""
+        level = self._privacy.get(author)
+        if level is PrivacyLevel.FULL or (self._me is not None and author.canonical_key == self._me.canonical_key):
+            return None
+        member = self._members.get(author.user_id)
+        if member is not None and not self._request.settings.personal_memories_enabled:
+            member = replace(member, is_personalised=False)
+        bridged = kind == "bridge" or (member is not None and member.is_bridge_user)
+        return Participant(
+            key=("bridge", author.canonical_key) if bridged else ("user", author.user_id),
+            name=speaker_name(name) if name else display_name_of(author, member),
+            aliases=_aliases(author, member),
+            author=author,
+            member=member,
+            level=level,
+        )
+
+    def ourselves(self) -> Participant:
+        persona = persona_of(self._request)
+        me = self._me
+        names: tuple[str | None, ...] = (persona, self._scene.own_name)
+        if me is not None:
+            names += (me.display_name, me.username)
+        return Participant(key=("persona", persona), name=persona, aliases=_clean(names), author=me, is_self=True)
+
+
+def _synthetic(key: Key, name: str) -> Participant:
+    return Participant(key=key, name=speaker_name(name), aliases=(speaker_name(name),))
+
+
+def _aliases(author: Author, member: Member | None) -> tuple[str, ...]:
+    """Saved nickname where it may be shown, server nickname, name on the platform, user name."""
+    if member is None:
+        return _clean((author.display_name, author.username))
+    saved = member.saved_nickname if member.is_personalised and not member.is_blacklisted else None
+    here = member.server_nickname or member.author.display_name
+    return _clean((saved, here, member.global_name, member.author.username or author.username))
+
+
+def _clean(names: Iterable[str | None]) -> tuple[str, ...]:
+    found: dict[str, str] = {}
+    for name in names:
+        cleaned = speaker_name(name, "") if name else NAMELESS
+        cleaned = cleaned.replace("{", "(").replace("}", ")")
+        if cleaned != NAMELESS:
+            found.setdefault(fold_name(cleaned), cleaned)
+    return tuple(found.values())
+
+
 class ParticipantsProvider:
     """The list of people, and the moment."""
 
@@ -81,32 +254,41 @@ class ParticipantsProvider:
         privacy: Privacy = EVERYTHING_ALLOWED,
         zone: tzinfo = UTC,
         clock: Clock | None = None,
-        memories: PersonalMemories | None = None,
-        reminders: Reminders | None = None,
-        enrichers: Sequence[Enricher] = (),
+        reminders: ReminderBook | None = None,
     ) -> None:
         self._privacy = privacy
         self._zone = zone
         self._clock = clock or SystemClock()
-        self.sources = PeopleSources(memories, reminders, tuple(enrichers))
+        self._reminders = reminders
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         people = list_participants(request, self._privacy)
-        facts = await self.sources.ask(people, request)
-        listed = self._list(people, facts, request)
+        listed = self._list(people, await self._read_reminders(request), request)
         return [*([listed] if listed is not None else []), self._now(people, request)]
 
     # The list
 
-    def _list(self, people: Sequence[Participant], facts: PeopleFacts, request: ContextRequest) -> Contribution | None:
+    async def _read_reminders(self, request: ContextRequest) -> Sequence[StoredReminder]:
+        """Those of the place that is answered; what somebody asked for elsewhere is not told here."""
+        if self._reminders is None:
+            return ()
+        try:
+            async with asyncio.timeout(REMINDERS_LIMIT_S):
+                return await off_loop(self._reminders.of_channel, request.channel_id)
+        except Exception as error:  # isolation: the list is worth more than any one detail
+            logger.warning("reminders were left out of the list of people", extra={"error": type(error).__name__})
+            return ()
+
+    def _list(
+        self, people: Sequence[Participant], reminders: Sequence[StoredReminder], request: ContextRequest
+    ) -> Contribution | None:
         if not people:
             return None
-        details = [self._details(person, facts, request) for person in people]
+        details = [self._details(person, reminders, request) for person in people]
         spoken = request.modality is Modality.voice
-        tasks = self._own_tasks(facts, request)
         room = int(scene_budget(request) * LIST_SHARE)
         text = ""
-        for text in _ever_shorter(people, details, tasks, channel_name(request), handles=not spoken):
+        for text in _ever_shorter(people, details, channel_name(request), handles=not spoken):
             if estimate_tokens(text) <= room:
                 break
         item = ContextItem(
@@ -128,7 +310,7 @@ class ParticipantsProvider:
             audiences=request.own_audience,
         )
 
-    def _details(self, person: Participant, facts: PeopleFacts, request: ContextRequest) -> list[str]:
+    def _details(self, person: Participant, reminders: Sequence[StoredReminder], request: ContextRequest) -> list[str]:
         """What is told of one person, a line each."""
         lines: list[str] = []
         member, author = person.member, person.author
@@ -144,28 +326,13 @@ class ParticipantsProvider:
         is_owner = author.platform in LOCAL_PLATFORMS and not author.is_familiar
         if request.persona and request.preset is None and is_owner:
             lines.append(inline_safe(readable(request, request.persona, user=person.name), MAX_PERSONA_CHARS))
-        if kept := facts.memories.get(author.canonical_key, ()):
-            said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])
-            lines.append(f"You remember: {'; '.join(said)}")
-        if person.is_open:
-            lines += [inline_safe(line, 300) for each in facts.more for line in each.get(author.canonical_key, ())]
-        waiting = [each for each in facts.reminders if _is_for(each, author, request)][:MOST_REMINDERS]
-        lines += [f"Reminder {self._reminder(each)}" for each in waiting]
-        return lines
+        waiting = [each for each in reminders if each.author.canonical_key == author.canonical_key]
+        return lines + [f"Reminder {self._reminder(each)}" for each in waiting[:MOST_REMINDERS]]
 
-    def _memory(self, kept: KeptMemory, person: Participant, request: ContextRequest) -> str:
-        return f"(id:{inline_safe(kept.id, 40)}) {inline_safe(readable(request, kept.text, user=person.name), 300)}"
-
-    def _reminder(self, reminder: PendingReminder) -> str:
+    def _reminder(self, reminder: StoredReminder) -> str:
         due = reminder.due_at.astimezone(self._zone)
-        again = f", {inline_safe(reminder.recurrence, 60)}" if reminder.recurrence else ""
-        return f"(id:{inline_safe(reminder.id, 40)}) {inline_safe(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
-
-    def _own_tasks(self, facts: PeopleFacts, request: ContextRequest) -> list[str]:
-        if request.turn is not None and request.turn.imitated is not None:
-            return []
-        own = [each for each in facts.reminders if each.recipient is None and _is_personas(each, request)]
-        return [f"You are to do {self._reminder(each)}" for each in own[:MOST_REMINDERS]]
+        again = f", {inline_safe(reminder.repeats.words, 60)}" if reminder.repeats is not None else ""
+        return f"(id:{reminder.id}) {inline_safe(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
 
     # The moment
 
@@ -205,23 +372,25 @@ def imitation_directive(request: ContextRequest) -> Directives:
 
 
 def _ever_shorter(
-    people: Sequence[Participant],
-    details: Sequence[Sequence[str]],
-    tasks: Sequence[str],
-    channel: str,
-    *,
-    handles: bool,
-) -> list[str]:
+    people: Sequence[Participant], details: Sequence[Sequence[str]], channel: str, *, handles: bool
+) -> Iterator[str]:
     """The list in full, without details, without handles, and with fewer names."""
     heads = [_head(person, handles=handles) for person in people]
-    full = [line for head, more in zip(heads, details, strict=True) for line in (head, *(f"  {each}" for each in more))]
+    yield _note_of(
+        [line for head, more in zip(heads, details, strict=True) for line in (head, *(f"  {each}" for each in more))],
+        channel,
+    )
+    yield _note_of(heads, channel)
     names = [_head(person, handles=False) for person in people]
-    texts = [[*full, *tasks], heads, names]
+    yield _note_of(names, channel)
     count = len(names)
     while count > 4:
         count //= 2
-        texts.append([*names[:count], f"- and {len(names) - count} more"])
-    return [wrap_note("\n".join(["People here:", *lines, f"Channel: {channel}"])) for lines in texts]
+        yield _note_of([*names[:count], f"- and {len(names) - count} more"], channel)
+
+
+def _note_of(lines: Sequence[str], channel: str) -> str:
+    return wrap_note("\n".join(["People here:", *lines, f"Channel: {channel}"]))
 
 
 def _head(person: Participant, *, handles: bool) -> str:
@@ -236,16 +405,6 @@ def _head(person: Participant, *, handles: bool) -> str:
         return f"{name}; ask who is meant before you mention them" if person.aliases else name
     first, *others = (f"@{{{handle}}}" for handle in person.handles)
     return f"{name}; mention: {first}" + (f" (also {', '.join(others)})" if others else "")
-
-
-def _is_personas(reminder: PendingReminder, request: ContextRequest) -> bool:
-    return not reminder.persona or reminder.persona.casefold() == persona_of(request).casefold()
-
-
-def _is_for(reminder: PendingReminder, author: Author, request: ContextRequest) -> bool:
-    recipient = reminder.recipient
-    same = recipient is not None and recipient.canonical_key == author.canonical_key
-    return same and _is_personas(reminder, request)
 
 
 def clock_line(at: datetime) -> str:

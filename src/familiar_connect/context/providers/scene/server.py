@@ -26,7 +26,6 @@ from familiar_connect.context.providers.scene.text import (
     block_safe,
     channel_name,
     inline_safe,
-    is_dm,
     is_voice_channel,
     partner_of,
     persona_of,
@@ -45,8 +44,7 @@ from familiar_connect.context.types import (
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.memory.visibility import read_server_notes, server_path
-from familiar_connect.memory.visible_memory import VisibleMemory
+from familiar_connect.memory.visible_memory import VisibleMemory, read_server_notes, server_path
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.markdown import read_headings
@@ -72,11 +70,11 @@ class ServerInfoProvider:
         scene = request.scene or Scene()
         lines = ["# Setting", _where(request, scene), *_writing_note(request, scene), *self._topic(request, scene)]
         lines += self._starter(request, scene)
-        if not is_dm(request) and scene.server_description and scene.server_name:
+        if not request.is_dm and scene.server_description and scene.server_name:
             about = readable(request, scene.server_description, privacy=self._privacy)
             if about := block_safe(about, DESCRIPTION_CHARS):
                 lines += [f"## About {_server(scene.server_name)}", about]
-        if not is_dm(request) and scene.events:
+        if not request.is_dm and scene.events:
             lines += ["## Events of the server", *(self._event(request, each) for each in scene.events)]
         text = "\n".join(lines)
         return [
@@ -92,7 +90,7 @@ class ServerInfoProvider:
 
     def _topic(self, request: ContextRequest, scene: Scene) -> list[str]:
         """What the channel is for, as its people wrote above it; in a thread, above the channel it belongs to."""
-        if is_dm(request) or scene.channel is None:
+        if request.is_dm or scene.channel is None:
             return []
         topic = inline_safe(readable(request, scene.channel_topic or "", privacy=self._privacy), TOPIC_CHARS)
         return [f"The topic of {channel_name(request)}: {quote_inline(topic)}."] if topic.strip() else []
@@ -130,7 +128,7 @@ def _where(request: ContextRequest, scene: Scene) -> str:
     who = f"You are {imitated.name}," if imitated is not None else f"{persona_of(request)} is"
     if request.story.group and imitated is None:
         return f"{who} in a group chat with {_company(request)}."
-    if is_dm(request):
+    if request.is_dm:
         partner = partner_of(request) if imitated is None else ""
         return f"{who} in a direct message" + (f" with {quote_inline(partner)}." if partner else ".")
     if not scene.server_name:
@@ -278,8 +276,8 @@ def _talk(request: ContextRequest) -> str:
 
 def _heading(request: ContextRequest) -> str:
     server = request.scene.server_name if request.scene is not None else None
-    where = "this conversation" if is_dm(request) else "this server"
-    if server and not is_dm(request):
+    where = "this conversation" if request.is_dm else "this server"
+    if server and not request.is_dm:
         where = quote_inline(speaker_name(server, "this server"))
     return f"# What {persona_of(request)} remembers of {where}"
 
@@ -313,7 +311,7 @@ class AssetsProvider:
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene
         spoken = request.modality is Modality.voice or is_voice_channel(request)
-        if scene is None or spoken or is_dm(request) or await self._is_role_play(request, scene):
+        if scene is None or spoken or request.is_dm or await self._is_role_play(request, scene):
             return []
         return [*self._emojis(request, scene), *self._stickers(request, scene)]
 

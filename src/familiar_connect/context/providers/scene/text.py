@@ -10,7 +10,6 @@ from familiar_connect.config.channel import SMALL_MODEL_SHARES, channel_config_f
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Layer
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
-from familiar_connect.memory.visibility import is_dm as is_dm
 from familiar_connect.support.system_notes import note, speaker_name, unwrap_note, without_fake_notes
 from familiar_connect.support.text import truncate_chars, without_controls, without_invisible
 
@@ -74,7 +73,7 @@ def channel_name(request: ContextRequest) -> str:
     channel = request.scene.channel if request.scene is not None else None
     if request.story.group:
         return "Group Chat"
-    if is_dm(request):
+    if request.is_dm:
         return "Direct Message"
     if channel is None:
         return "unknown"

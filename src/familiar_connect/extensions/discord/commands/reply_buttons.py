@@ -26,7 +26,7 @@ BUTTONS = (
     ("Stop", "stop", ""),
 )
 """Label, command and words of each."""
-OLDER = "These buttons are of an older reply. Use those below my newest one."
+OLDER = "These buttons belong to an older reply. Use those below my newest one."
 
 
 class ReplyButtons:

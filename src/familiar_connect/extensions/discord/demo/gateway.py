@@ -235,10 +235,6 @@ class Gateway:
         for socket in sockets:
             await socket.send_json({"op": INVALID_SESSION, "d": is_resumable})
 
-    async def ask_for_heartbeat(self) -> None:
-        """Ask every client whether it is still there."""
-        await self.send_raw(json.dumps({"op": HEARTBEAT, "d": None}))
-
     def forget(self) -> None:
         """Close the book on every session: nobody can resume."""
         self.sessions.clear()

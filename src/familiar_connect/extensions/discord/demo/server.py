@@ -400,12 +400,6 @@ class DiscordServer:
         guild.rooms.pop(room.id, None)
         await self.gateway.dispatch("THREAD_DELETE" if room.is_thread else "CHANNEL_DELETE", room.payload())
 
-    async def add_role(self, guild: Guild, name: str, permissions: int = 0) -> FakeRole:
-        role = self.world.role(guild, name, permissions)
-        about = {"guild_id": str(guild.id), "role": guild.role_payload(role.id)}
-        await self.gateway.dispatch("GUILD_ROLE_CREATE", about)
-        return role
-
     async def set_role(self, guild: Guild, role: FakeRole | None, permissions: int) -> None:
         """Let a role, or everybody with None, have these permissions."""
         if role is None:
@@ -415,19 +409,11 @@ class DiscordServer:
         about = {"guild_id": str(guild.id), "role": guild.role_payload(guild.id if role is None else role.id)}
         await self.gateway.dispatch("GUILD_ROLE_UPDATE", about)
 
-    async def remove_role(self, guild: Guild, role: FakeRole) -> None:
-        guild.roles.pop(role.id, None)
-        await self.gateway.dispatch("GUILD_ROLE_DELETE", {"guild_id": str(guild.id), "role_id": str(role.id)})
-
     async def set_member_roles(self, guild: Guild, person: FakePerson, *roles: FakeRole) -> None:
         """Let *person* have *roles* of *guild* and no others of it."""
         elsewhere = [each for each in person.roles if each not in guild.roles]
         person.roles = (*elsewhere, *(each.id for each in roles))
         await self.gateway.dispatch("GUILD_MEMBER_UPDATE", guild.member(person) | {"guild_id": str(guild.id)})
-
-    async def set_guild_owner(self, guild: Guild, person: FakePerson) -> None:
-        guild.owner_id = person.id
-        await self.gateway.dispatch("GUILD_UPDATE", guild.payload())
 
     async def add_member(self, guild: Guild, person: FakePerson) -> None:
         """*person* comes to *guild*."""

@@ -37,7 +37,7 @@ def why_not_sent(context: PartContext) -> str | None:
     try:
         origin = origin_of(address)
     except ValueError:
-        return f"{ADDRESS} is no address; write https:// and a host, or take it out of {file}"
+        return f"{ADDRESS} is not an address; write https:// and a host, or remove it from {file}"
     if not may_carry_key(address):
         return f"{ADDRESS} would send the bot's token to {origin} over plain http://; use https://"
     if origin != ORIGIN and ADDRESS not in context.secrets_of_home:

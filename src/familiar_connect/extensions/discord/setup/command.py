@@ -48,7 +48,7 @@ def invite(
         application_id = _from_token(host, whose)
     elif not is_application_id(application_id):
         raise ConfigError(
-            f"--application-id {application_id!r} is no application id: it is the number under General Information"
+            f"--application-id {application_id!r} is not an application id: use the number under General Information"
         )
     permissions = list_permissions(has_alters=host.has_alters(whose), has_voice=has_voice)
     link = invite_url(application_id, permissions)
@@ -63,7 +63,7 @@ def invite(
     host.say("\nSwitched on at https://discord.com/developers/applications → your application → Bot:")
     for intent in INTENTS:
         host.say(f"  {intent.title:<25} {intent.reason}{' (needed)' if intent.is_needed else ''}")
-    host.say("\nThen `familiar doctor` tells whether all is well, and `familiar run` starts it.")
+    host.say("\nThen `familiar doctor` says whether all is well, and `familiar run` starts it.")
 
 
 def _from_token(host: VerbHost, familiar_id: str) -> str:
@@ -76,7 +76,7 @@ def _from_token(host: VerbHost, familiar_id: str) -> str:
     found = application_id_of(token)
     if found is None:
         raise ConfigError(
-            f"{name} does not look like a bot's token, which begins with the application's id: copy it anew at "
+            f"{name} does not look like a bot's token, which starts with the application's id: copy it again at "
             "https://discord.com/developers/applications → your application → Bot → Reset Token, or name the "
             "application with --application-id"
         )

@@ -42,9 +42,9 @@ PERMISSIONS = (
         "Read Message History",
         16,
         "read_message_history",
-        "to read what was said before it came and while it was away, and to reply to a message",
+        "to read what was said before it joined and while it was away, and to reply to a message",
     ),
-    BotPermission("Embed Links", 14, "embed_links", "to tell in a frame of its own why there is no reply"),
+    BotPermission("Embed Links", 14, "embed_links", "to say in a frame of its own why there is no reply"),
     BotPermission("Attach Files", 15, "attach_files", "to hand out what is too long for a message, such as `/context`"),
 )
 WITH_ALTERS = BotPermission(
@@ -58,7 +58,11 @@ WITH_VOICE = (
     BotPermission("Speak", 21, "speak", "with voice channels only: to answer aloud"),
 )
 INTENTS = (
-    BotIntent("Message Content Intent", "without it the bot is told that somebody spoke, and not what", is_needed=True),
+    BotIntent(
+        "Message Content Intent",
+        "without it the bot only learns that someone spoke, not what they said",
+        is_needed=True,
+    ),
     BotIntent("Server Members Intent", "nicknames and roles, and who of a direct message is on which server"),
     BotIntent("Presence Intent", "who is online, and what they do"),
 )

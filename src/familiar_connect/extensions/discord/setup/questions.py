@@ -35,7 +35,7 @@ def _check_voice(missing: str | None, *, is_wanted: bool) -> Finding:
     if missing is not None:
         what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"
         state: Literal["ok", "bad"] = "bad" if is_wanted else "ok"
-        return Finding(state, f"no voice channels, for want of {what}: {how_to_install(missing)}")
+        return Finding(state, f"no voice channels without {what}: {how_to_install(missing)}")
     if (problem := why_libraries_fail()) is not None:
         return Finding("bad" if is_wanted else "warn", f"no voice channels: {problem}")
     return Finding(

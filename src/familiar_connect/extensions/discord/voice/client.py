@@ -12,16 +12,19 @@ import logging
 import select
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import discord
 from discord.enums import SpeakingState
 from discord.voice.client import VoiceClient
 from discord.voice.state import VoiceConnectionState
 
-from familiar_connect.extensions.discord.voice.end_to_end import open_frame
-from familiar_connect.extensions.discord.voice.packets import SoundPacket, TransportCipher
+from familiar_connect.extensions.discord.voice.packets import SILENCE, SoundPacket, TransportCipher
 from familiar_connect.extensions.discord.voice.receive import OnSound, ReceiveCounts, VoiceKeys, VoiceReceiver
+
+if TYPE_CHECKING:
+    from davey import DaveSession
+
 
 TICK_S = 0.02
 PAUSE_S = 0.05
@@ -186,3 +189,24 @@ class ListeningVoiceClient(VoiceClient):
             self._ssrc_to_id.pop(ssrc, None)
             if self._receiver is not None:
                 self._receiver.forget(ssrc)
+
+
+SEALED = b"\xfa\xfa"
+"""Ends every frame that is encrypted from end to end."""
+
+
+def open_frame(session: DaveSession | None, user_id: int, payload: bytes) -> bytes | None:
+    """The Opus in *payload*; None where it cannot be opened.
+
+    Before the call has agreed on its keys people send in the clear, and what is encrypted already is for others.
+    """
+    if payload == SILENCE:
+        return payload
+    if session is None or not session.ready:
+        return None if payload.endswith(SEALED) else payload
+    import davey
+
+    try:
+        return session.decrypt(user_id, davey.MediaType.audio, payload)
+    except (ValueError, RuntimeError):  # not for us, changed on its way, or keys that changed meanwhile
+        return None

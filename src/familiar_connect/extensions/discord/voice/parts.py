@@ -34,7 +34,7 @@ def why_no_voice(
         case "voice":
             return f"I have no voice yet: {how_to_install('voice')}."
         case "discord":
-            return f"I cannot come to voice channels yet, which are encrypted: {how_to_install('discord')}."
+            return f"Voice channels are encrypted, so I cannot come yet: {how_to_install('discord')}."
         case None:
             return None
 
@@ -47,5 +47,5 @@ def why_libraries_fail() -> str | None:
         try:
             import_module(library)
         except (ImportError, OSError) as error:
-            return f"the package {library} cannot be loaded ({error}): install it anew"
-    return None if has_opus() else f"the package {CODEC_LIBRARY} is without the codec Opus: install it anew"
+            return f"the package {library} cannot be loaded ({error}): install it again"
+    return None if has_opus() else f"the package {CODEC_LIBRARY} lacks the codec Opus: install it again"

@@ -124,7 +124,7 @@ class TwitchDemo:
         if act is None:
             self._say(f"There is no /{name} here. There are {', '.join(f'/{each}' for each in ACTS)}.")
         elif act.is_for_moderators and not self._server.room.is_in_charge(viewer):
-            self._say(f"({viewer.name} is no moderator, so that was not done.)")
+            self._say(f"({viewer.name} is not a moderator, so that was not done.)")
         else:
             await act.do(self._stream, viewer, rest.strip())
             if self._server.sessions.newest_event is not None:

@@ -8,7 +8,7 @@ SQLite stores how far one is from the next, and their usual numbers leave a mill
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def word_table(name: str) -> str:
     """The statement that makes the word index *name*."""
     return (
         f"CREATE VIRTUAL TABLE {name} USING fts5(text, content='', columnsize=0, detail=none,"
-        " tokenize='porter unicode61 remove_diacritics 2')"
+        """ tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'")"""
     )
 
 
@@ -52,10 +52,13 @@ def delete_words(connection: sqlite3.Connection, table: str, rows: Iterable[tupl
     connection.executemany(f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", values)
 
 
-def read_postings(file: DerivedFile, table: str, word: str, limit: int) -> Numbers:
-    """The rows that hold *word* in the word index *table*, at most *limit*, those with the highest numbers."""
-    wanted = match_expression(word)
-    if not wanted:
+def read_postings(
+    file: DerivedFile, table: str, word: str, limit: int, *, in_any_form: bool = False, around: Sequence[str] = ()
+) -> Numbers:
+    """The rows that hold *word*, or a word *around* it, in the word index *table*: those with the highest numbers."""
+    expressions = [match_expression(word, in_any_form=in_any_form), *(f"({match_expression(each)})" for each in around)]
+    wanted = " OR ".join(expressions)
+    if not expressions[0]:
         return np.empty(0, dtype=np.int64)
     select = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid DESC LIMIT ?"
     try:

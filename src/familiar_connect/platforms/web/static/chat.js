@@ -46,8 +46,16 @@ export async function start(root) {
     status.textContent = isBusy ? "answering…" : "";
   }
 
+  // Who of a group speaks.
+  function faceOf({ name, picture }) {
+    const face = Object.assign(document.createElement("span"), { className: "avatar", textContent: name.slice(0, 1) });
+    face.setAttribute("aria-hidden", "true");
+    if (picture) face.append(Object.assign(document.createElement("img"), { src: picture, alt: "" }));
+    return face;
+  }
+
   // The reply that comes: a new message, or the one whose next version it is, which keeps its height meanwhile.
-  function showLive(revises, goesOn) {
+  function showLive(revises, goesOn, speaker) {
     if (live) return live;
     const revised = revises ? find(revises) : null;
     if (revised) {
@@ -60,8 +68,8 @@ export async function start(root) {
       live = document.createElement("li");
       live.className = "message own";
       live.innerHTML = '<p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
-      live.querySelector("bdi").textContent = document.querySelector(".side summary .who").textContent.trim();
-      live.prepend(document.querySelector(".side summary .avatar").cloneNode(true));
+      live.querySelector("bdi").textContent = speaker?.name ?? document.querySelector(".side summary .who").textContent.trim();
+      live.prepend(speaker ? faceOf(speaker) : document.querySelector(".side summary .avatar").cloneNode(true));
       if (!isApart) keepEnd(() => list.append(live));
     }
     live.classList.add("live");
@@ -104,6 +112,7 @@ export async function start(root) {
     const label = form.querySelector("label[for=words]");
     for (const part of [label, form.querySelector(".you .hidden")]) part.textContent = part.textContent.replace(before, name);
     words.placeholder = words.placeholder.replace(before, name);
+    form.querySelector(".you .avatar").textContent = name.slice(0, 1);
     form.querySelector(".you").title = form.querySelector(".you").title.replace(before, name);
   }
 
@@ -196,7 +205,7 @@ export async function start(root) {
     source?.close();
     outbox?.hold();
     root.classList.add("foreign");
-    noteOnce("foreign", "The familiar behind this page was exchanged for another. Nothing is sent to it from here; what you wrote stays in this browser. ", linkToReload());
+    noteOnce("foreign", "This page now belongs to a different familiar. Nothing is sent to it from here; what you wrote stays in this browser. ", linkToReload());
     send.disabled = true;
   }
 
@@ -207,7 +216,7 @@ export async function start(root) {
     run = state.run;
     const when = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const isNewer = state.version !== root.dataset.version;
-    noteOnce("restarted", `The program was started again (${when}).${isNewer ? " It is another version: " : ""}`, ...(isNewer ? [linkToReload()] : []));
+    noteOnce("restarted", `The program restarted (${when}).${isNewer ? " It is another version: " : ""}`, ...(isNewer ? [linkToReload()] : []));
   }
   // What the program died over stands there until something is said or answered.
   const endUnanswered = () => list.querySelector("[data-unanswered]")?.remove();
@@ -241,6 +250,7 @@ export async function start(root) {
     const tellOfModel = () => root.dispatchEvent(new CustomEvent("model"));
     on("model", tellOfModel);
     on("here", () => {});
+    on("group", () => root.dispatchEvent(new CustomEvent("group")));
     let isFirst = !root.dataset.ready;
     on("state", (state) => {
       losses = 0;
@@ -251,7 +261,7 @@ export async function start(root) {
       else if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
       isFirst = false;
       if (!state.busy) queue(async () => endLive());
-      if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
+      if (state.busy) { showLive(state.revises, Boolean(state.html), state.speaker); if (state.html) showPiece(state.html); }
       setBusy(state.busy);
       endUnanswered();
       if (state.unanswered && !state.busy) note(state.unanswered).dataset.unanswered = "";
@@ -262,7 +272,7 @@ export async function start(root) {
       setBusy(true);
       endUnanswered();
       if (live && live.dataset.id !== String(facts.revises ?? "")) endLive();
-      showLive(facts.revises, facts.goes_on);
+      showLive(facts.revises, facts.goes_on, facts.speaker);
       root.dispatchEvent(new CustomEvent("thinking"));
     });
     on("piece", (facts) => showPiece(facts.html));
@@ -303,10 +313,10 @@ export async function start(root) {
     for (const file of files) fields.append("file", file, file.name);
     return fetch(form.action, { method: "POST", headers: names, body: fields, signal });
   }
-  const LOST = "The program does not answer, so it is not known whether that was done. Look again when it is back.";
+  const LOST = "The program does not answer, so this page cannot know whether that was done. Look again when it is back.";
   async function told(answer) {
     const facts = answer ? await answer.json().catch(() => ({})) : { problem: LOST };
-    if (!answer?.ok) { note(facts.problem ?? "That was not taken. Try again."); return null; }
+    if (!answer?.ok) { note(facts.problem ?? "That did not work. Try again."); return null; }
     return facts;
   }
 
@@ -394,6 +404,7 @@ export async function start(root) {
     if (Math.abs(across) > SWIPE_PX && Math.abs(down) < SWIPE_PX / 2 && !getSelection().toString()) swipe(across > 0 ? "back" : "next");
   }, { passive: true });
 
+  root.addEventListener("problem", (event) => note(event.detail));
   root.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-verb]");
     if (!tool) return;

@@ -33,13 +33,14 @@ export function startGlass(chat, glass) {
     if (!isOpen() || (id === shown && !again)) { markChosen(); return; }
     shown = id;
     markChosen();
-    const answer = await fetch(`${BASE}/turns/${encodeURIComponent(id)}/panel`).catch(() => null);
+    const at = turns().find((each) => each.dataset.turn === id)?.dataset.at ?? BASE; // another familiar's, in a group
+    const answer = await fetch(`${at}/turns/${encodeURIComponent(id)}/panel`).catch(() => null);
     if (shown !== id) return;
     const html = answer && answer.ok ? await answer.text() : "<p class='empty'>This turn is not kept any more.</p>";
     if (shown !== id) return;
     showPanel(id, html);
-    const at = turns().findIndex((each) => each.dataset.turn === id);
-    title.textContent = at >= 0 && at === turns().length - 1 ? "What it saw · latest" : "What it saw";
+    const place = turns().findIndex((each) => each.dataset.turn === id);
+    title.textContent = place >= 0 && place === turns().length - 1 ? "What it saw · latest" : "What it saw";
     const url = new URL(location.href);
     url.searchParams.set("turn", id);
     history.replaceState(null, "", url);

@@ -9,7 +9,7 @@ const AGAIN_MS = [1000, 2000, 4000, 8000, 15_000];
 const FRESH_MS = 10 * 60_000; // an older one waits for a click: the talk may have gone on without it
 const OTHER_TAB_MS = 5000; // what another tab wrote is taken over when it has had its time
 const DRAWN_WITHIN_MS = 3000;
-const NO_FILES_KEPT = "Its files could not be kept through the reload; take it back and attach them again.";
+const NO_FILES_KEPT = "Its files did not survive the reload; take the message back and attach them again.";
 
 const makeKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 
@@ -159,12 +159,12 @@ export function openOutbox(root, { list, address, history, send, drawn, lastId, 
     const problem = facts?.problem ? `${facts.problem}.`.replace(/\.\.$/, ".") : "";
     if (answer?.status === 409) { onForeign(problem); setState(entry, "waiting", "Not sent: it was meant for another familiar."); return false; }
     if (answer && answer.status >= 400 && answer.status < 500 && ![401, 408, 421, 429].includes(answer.status)) {
-      setState(entry, "refused", `Not sent: ${problem || "the program did not take it."}`);
+      setState(entry, "refused", `Not sent: ${problem || "the program refused it."}`);
       return true;
     }
     if (line.isCommand) { setState(entry, "waiting", "The program did not answer; it may or may not have done this."); return true; }
     const why = answer?.status === 401 ? "Not sent yet: this browser is no longer let in. Open the address that the program printed." : "";
-    setState(entry, "waiting", why || problem && `Not sent yet: ${problem}` || "Not sent yet: the program does not answer. It goes by itself when the program is back.");
+    setState(entry, "waiting", why || problem && `Not sent yet: ${problem}` || "Not sent yet: the program does not answer. It is sent by itself when the program is back.");
     return false;
   }
 

@@ -73,7 +73,7 @@ export async function start(root) {
       }).catch(() => null);
       const facts = answer ? await answer.json().catch(() => ({})) : { problem: "The program cannot be reached." };
       if (answer?.ok) { if (!speaks) status.textContent = ""; return; }
-      status.textContent = facts.problem ?? "That was not taken. Try again.";
+      status.textContent = facts.problem ?? "That did not work. Try again.";
       if (!speaks) words.value = words.value || text;
     });
     words.addEventListener("keydown", (event) => {

@@ -3,7 +3,7 @@
 const LONGEST_MS = 60_000;
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 const KEYS = [" ", "Enter"];
-const NO_MICROPHONE = "This browser gives no microphone to a page without HTTPS, except on the computer that serves it. Put a proxy with HTTPS before the page, or type.";
+const NO_MICROPHONE = "This browser gives no microphone to a page without HTTPS, except on the computer that serves it. Put an HTTPS proxy in front of the page, or type.";
 
 async function record(stream) {
   const recorder = new MediaRecorder(stream);
@@ -30,7 +30,7 @@ export function startTalking(form, note) {
     const headers = { accept: "application/json", "content-type": sound.type || "application/octet-stream" };
     const answer = await fetch(`${BASE}/hear`, { method: "POST", body: sound, headers }).catch(() => null);
     const facts = await answer?.json().catch(() => ({})) ?? {};
-    if (!answer?.ok) { note(facts.problem ?? "That was not heard. Try again."); return; }
+    if (!answer?.ok) { note(facts.problem ?? "The recording did not arrive. Try again."); return; }
     words.value = words.value.trim() ? `${words.value.trimEnd()} ${facts.text}` : facts.text;
     words.dispatchEvent(new Event("input", { bubbles: true }));
     words.focus();
@@ -47,7 +47,7 @@ export function startTalking(form, note) {
       if (!isHeld) recording.stop();
       await transcribe(await recording.ended);
     } catch {
-      note("The browser gives no microphone: allow it for this page.");
+      note("The browser blocks the microphone: allow it for this page.");
     } finally {
       stream?.getTracks().forEach((track) => track.stop());
       button.setAttribute("aria-pressed", "false");

@@ -189,7 +189,7 @@ class DemoCall:
         await self._come(person)
         if not await self._is_heard():
             self._say(
-                f"(Nobody hears it: {self._name} is not in #{self._room.name}. `/{CALL_COMMAND}` of somebody there"
+                f"(No one hears it: {self._name} is not in #{self._room.name}. `/{CALL_COMMAND}` of someone there"
                 " brings it.)"
             )
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory.archives import archive_path, is_archive, original_path
+from familiar_connect.memory.note_paths import archive_path, is_archive, original_path
 
 
 def test_an_archive_stands_beside_its_file() -> None:

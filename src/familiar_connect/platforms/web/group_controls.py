@@ -1,0 +1,177 @@
+"""GroupControls: the buttons of a group's lines. What is done to a line is done in the history of every member."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.chats import Chat
+from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.platforms.group_talk import name_line_of, origin_of_line
+from familiar_connect.platforms.web.group_place import GroupSeat
+from familiar_connect.platforms.web.group_room import GroupRoom
+from familiar_connect.reply.chat_controls import ChatControls, ControlDoor, ControlResult
+from familiar_connect.support.aio import off_loop
+
+NAMELESS = "That line came in before everybody here knew it by one name, so it cannot be changed for all of them."
+NO_BRANCH = "A group's chat has no branches; a new chat of the group begins with the plus beside its members."
+NO_GREETING = "Each member begins a group with words of its own: regenerate them, or edit them."
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLine:
+    """One line of a group: the turn it is for each member that has it."""
+
+    owner: str | None
+    """The member that said it; None: the person."""
+    turns: dict[str, HistoryTurn]
+
+
+class GroupControls:
+    """The verbs of one group, on the page of the member *here*."""
+
+    def __init__(self, room: GroupRoom, here: str) -> None:
+        self._room = room
+        self._here = room.seats[here]
+
+    async def regenerate(self, channel_id: int) -> None:
+        """Another version of the last reply; where the last line is a person's, it is answered."""
+        await self._revise(lambda controls, door: controls.regenerate(door))
+
+    async def continue_reply(self, channel_id: int) -> None:
+        """Let whoever spoke last go on."""
+        await self._revise(lambda controls, door: controls.continue_reply(door), goes_on=True)
+
+    async def swipe(self, channel_id: int, step: int) -> None:
+        """The version *step* away from the one that is shown; past the last one is made."""
+        await self._revise(lambda controls, door: controls.swipe(door, step=step))
+
+    async def _revise(
+        self,
+        control: Callable[[ChatControls, ControlDoor], Awaitable[ControlResult | None]],
+        *,
+        goes_on: bool = False,
+    ) -> None:
+        room = self._room
+        last = await self._last_line()
+        if last.owner is None:
+            await room.answer(last.turns[self._here.id].display_text)
+            return
+        async with room.lock:
+            seat = room.seats[last.owner]
+            begins_with = last.turns[seat.id].display_text if goes_on else ""
+            revises = {id_: turn.id for id_, turn in last.turns.items()}
+            place = await room.place(seat, revises=revises, begins_with=begins_with)
+            door = ControlDoor(channel_id=seat.channel_id, speaker=await room.person_for(seat), place=place)
+            try:
+                await control(seat.familiar.reply_path.controls, door)
+                now = await seat.familiar.reply_path.controls.find_line(seat.channel_id, last.turns[seat.id].id)
+                await self._edit_elsewhere(last, now.display_text)
+            finally:
+                await room.end_reply(seat, revises)
+
+    async def _last_line(self) -> GroupLine:
+        lines = await self._here.familiar.reply_path.controls.lines(self._here.channel_id)
+        shown = [turn for turn in lines if turn.mark is not TurnMark.hidden]
+        if not shown:
+            raise HistoryError("Nothing has been said here yet.")
+        return await self._line_of(shown[-1])
+
+    async def _edit_elsewhere(self, line: GroupLine, text: str) -> None:
+        """Let everybody but the owner have heard *text*."""
+        for id_, turn in line.turns.items():
+            if id_ != line.owner and turn.display_text != text:
+                await self._edit(self._room.seats[id_], turn, text)
+
+    async def _edit(self, seat: GroupSeat, turn: HistoryTurn, text: str) -> None:
+        room = self._room
+        door = ControlDoor(
+            channel_id=seat.channel_id, speaker=await room.person_for(seat), place=await room.place(seat)
+        )
+        await seat.familiar.reply_path.controls.edit_turn(door, turn, text)
+
+    async def undo(self, channel_id: int) -> None:
+        """Take back what the person said last and all that was said since."""
+        lines = await self._here.familiar.reply_path.controls.lines(self._here.channel_id)
+        own = [at for at, turn in enumerate(lines) if turn.author is not None and not turn.author.is_familiar]
+        if not own:
+            raise HistoryError("There is nothing to undo: no one has said anything yet.")
+        for turn in lines[own[-1] :]:
+            await self.remove(channel_id, turn.id)
+
+    async def line(self, channel_id: int, turn_id: int) -> HistoryTurn:
+        """A line as it reads now."""
+        return await self._here.familiar.reply_path.controls.find_line(channel_id, turn_id)
+
+    async def edit(self, channel_id: int, turn_id: int, text: str) -> None:
+        """Let a line read *text* for everybody."""
+        words = text.replace("\r\n", "\n").strip()
+        await self._change(turn_id, lambda seat, turn: self._edit(seat, turn, words))
+
+    async def hide(self, channel_id: int, turn_id: int) -> None:
+        """Keep a line out of every prompt of everybody, or let it back in."""
+        is_hidden = (await self.line(channel_id, turn_id)).mark is not TurnMark.hidden
+
+        async def change(seat: GroupSeat, turn: HistoryTurn) -> None:
+            await seat.familiar.reply_path.controls.set_turn_hidden(turn, is_hidden=is_hidden)
+
+        await self._change(turn_id, change)
+
+    async def remove(self, channel_id: int, turn_id: int) -> None:
+        """Take one line back for everybody."""
+        await self._change(turn_id, lambda seat, turn: seat.familiar.reply_path.controls.remove_turn(turn))
+
+    async def _change(self, turn_id: int, change: Callable[[GroupSeat, HistoryTurn], Awaitable[None]]) -> None:
+        async with self._room.lock:
+            line = await self._line_of(await self.line(self._here.channel_id, turn_id))
+            for id_, turn in line.turns.items():
+                seat = self._room.seats[id_]
+                await change(seat, turn)
+                seat.chats.events.publish(seat.channel_id, "changed", ids=[turn.id])
+
+    async def _line_of(self, turn: HistoryTurn) -> GroupLine:
+        """The line that is *turn* for the member whose page this is."""
+        found = await off_loop(self._find_line, turn)
+        others = len(self._room.seats) - 1
+        if others and turn.role != "assistant" and turn.platform_message_id is None:
+            raise HistoryError(NAMELESS)
+        return found
+
+    def _find_line(self, turn: HistoryTurn) -> GroupLine:
+        here = self._here.id
+        origin = (here, turn.id) if turn.role == "assistant" else origin_of_line(turn)
+        name = name_line_of(*origin) if origin is not None else turn.platform_message_id
+        turns = {here: turn}
+        for seat in self._room.seats.values():
+            if seat.id in turns:
+                continue
+            history = seat.familiar.history_store
+            if origin is not None and seat.id == origin[0]:
+                found = history.turn_by_id(familiar_id=seat.id, turn_id=origin[1])
+            else:
+                found = history.find_message(familiar_id=seat.id, channel_id=seat.channel_id, message_id=name or "")
+            if found is not None:
+                turns[seat.id] = found
+        owner = origin[0] if origin is not None and origin[0] in turns else None
+        return GroupLine(owner=owner, turns=turns)
+
+    async def branch(self, channel_id: int, turn_id: int) -> Chat:
+        """Not of a group."""
+        raise HistoryError(NO_BRANCH)
+
+    async def greet(self, channel_id: int, number: str) -> None:
+        """Not of a group."""
+        raise HistoryError(NO_GREETING)
+
+    async def speak_for(self, channel_id: int) -> str:
+        """What the person might say next; nothing of it is kept."""
+        room, seat = self._room, self._here
+        door = ControlDoor(
+            channel_id=seat.channel_id, speaker=await room.person_for(seat), place=await room.place(seat)
+        )
+        return await seat.familiar.reply_path.controls.speak_for(door)
+
+    def start(self, channel_id: int, doing: Callable[[int], Awaitable[None]]) -> None:
+        """Do something that takes as long as a reply does; what goes wrong is told on the pages."""
+        self._room.start(doing(channel_id), "verb")
