@@ -179,11 +179,11 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
     count = sum(counts)
     if fits:
         new = [extra for extra in EXTRAS if lock_of(extra) in stale and f"extra-{extra}" not in there]
-        say(
-            _what_is_added(venv, new, count)
-            if new
-            else f"Bringing {venv} up to date with the pinned packages ({count})."
-        )
+        bringing = [extra for extra in new if counts[stale.index(lock_of(extra))]]
+        if bringing:
+            say(_what_is_added(venv, bringing, count))
+        elif len(new) < len(stale):
+            say(f"Bringing {venv} up to date with the pinned packages ({count}).")
     else:
         size = f"{count} packages, about {FETCH_MB[stale[0]]} MB to fetch the first time"
         say(f"Setting up Familiar Connect in {venv}: {size}, the embedded model among them.")

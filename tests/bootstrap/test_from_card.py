@@ -76,7 +76,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(MemoryStore, "write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         make_from_card(tmp_path, "mira", card)
-    with pytest.raises(HomeError, match="letters, digits"):
+    with pytest.raises(HomeError, match="a-z, A-Z, 0-9"):
         make_from_card(tmp_path, "../mira", card)
     assert list((tmp_path / "familiars").iterdir()) == []
 
@@ -129,6 +129,8 @@ def test_no_card_is_told_with_the_files_name(tmp_path: Path) -> None:
     [
         ("Coding Sensei", "x.png", "coding-sensei"),
         ("Éloïse / O'Neil", "x.png", "eloise-o-neil"),
+        ('Zoë & "Öl" 🦊', "x.png", "zoe-oel"),
+        ("Weiße Łódź", "x.png", "weisse-lodz"),
         ("艾莉娅", "Aria card.png", "aria-card"),
         ("艾莉娅", "示例.png", "familiar"),
         ("con", "x.png", "x"),

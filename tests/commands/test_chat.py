@@ -71,6 +71,16 @@ def test_typed_lines_of_someone_with_full_privacy_are_kept_nowhere(ember: Famili
     assert _typed_lines(ember, sam, tmp_path) is None
 
 
+def test_a_chat_that_is_not_there_yet_is_said_to_be_new(tmp_path: Path) -> None:
+    """A slip of the hand is seen at once; the second time it is there."""
+    make_home(tmp_path)
+    first, again = (run_program(tmp_path, "chat", "--chat", "nosuch", "--plain", said="") for _ in range(2))
+
+    assert "This is the chat 'nosuch'. It is new." in first.stderr + first.stdout
+    assert "This is the chat 'nosuch'." in again.stderr + again.stdout
+    assert "It is new" not in again.stderr + again.stdout
+
+
 def test_nothing_said_is_nothing_done(tmp_path: Path) -> None:
     """An empty input leaves at once, and well; the history stays empty."""
     root = make_home(tmp_path)

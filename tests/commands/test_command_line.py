@@ -175,8 +175,12 @@ def test_init_makes_a_familiar_and_says_what_to_type_next(
     assert 'user_name = "Sam"' in (root / "character.toml").read_text(encoding="utf-8")
     assert call(monkeypatch, *home, "init", "mira") == 1
     assert "exists already" in capsys.readouterr().err
-    assert call(monkeypatch, *home, "init", "../evil") == 1
-    assert "letters, digits" in capsys.readouterr().err
+    assert call(monkeypatch, *home, "init", "../evil") == 2
+    assert "a-z, A-Z, 0-9" in capsys.readouterr().err
+    assert call(monkeypatch, *home, "init", "Frau Müller") == 2
+    assert ' init frau-mueller --name "Frau Müller"' in " ".join(capsys.readouterr().err.split())
+    assert call(monkeypatch, *home, "init", "日本") == 2
+    assert ' init familiar --name "日本"' in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["familiars"]
 
 

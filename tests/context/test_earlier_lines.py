@@ -49,6 +49,15 @@ def test_of_several_people_each_line_says_whose_it_is() -> None:
     assert lines.text == "Earlier in this talk people said: Sam: Hello. Ada: Hi Sam."
 
 
+def test_a_line_that_ends_in_a_mark_of_its_language_gets_no_second_one() -> None:
+    """A wide question mark ends a sentence, too."""
+    talk = a_dialogue(told("何ですか？"), said("assistant", "Hm."), told("Tea", fresh=True))
+
+    [lines] = [each for each in retell_earlier([talk], SHARES, 1_000)[0] if each.source == SOURCE]
+
+    assert lines.text == "Earlier in this talk Sam said: 何ですか？"
+
+
 def test_what_nobody_answered_yet_stays_a_turn() -> None:
     """Two messages in a row are answered together, and a reply that is continued is there to be continued."""
     asked = a_dialogue(said("assistant", "Hi!"), told("One."), told("Two.", fresh=True))

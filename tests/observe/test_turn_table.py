@@ -101,3 +101,12 @@ def test_many_turns_are_a_table() -> None:
     assert row.split() == ["2025-06-01", "12:00:00", "t1", "smol", "400.0", "ms", "120", "9", "1"]
     assert bare.split() == ["2025-06-01", "12:00:00", "t2", "-", "-", "-", "-", "0"]
     assert turn_table([]) == NOTHING
+
+
+def test_a_reply_that_was_quoted_names_no_model() -> None:
+    """None was asked for it."""
+    quoted = {**FACTS, "model": "embedded", "provider": "a quotation from memory"}
+    table = turn_table([a_trace(stages=(StageSpan("model", 0.2, 0.6, quoted),))])
+
+    assert "none (quoted)" in table
+    assert "embedded" not in table

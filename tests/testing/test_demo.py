@@ -76,6 +76,15 @@ async def test_a_command_is_answered_to_its_user(tmp_path: Path) -> None:
     assert any(line.startswith("There is no /nonsense here.") for line in said)
 
 
+async def test_a_file_that_comes_with_an_answer_is_shown(tmp_path: Path) -> None:
+    """Nobody can open it here."""
+    said = await shown(tmp_path, "/help")
+
+    told = next(line for line in said if "[answer.md]" in line)
+    assert "/privacy" in told
+    assert "/regenerate" in told
+
+
 async def test_how_it_works_is_said_first(tmp_path: Path) -> None:
     """No line is longer than people's windows, and the first thing it shows is answered."""
     said = await shown(tmp_path)

@@ -92,7 +92,8 @@ def test_forgetting_shows_and_erases_what_is_quoted_elsewhere(tmp_path: Path) ->
     versions = json.loads(run_program(tmp_path, "memory", "log", f"sessions/{session.name}", "--json").stdout)
 
     assert plan.returncode == 1
-    assert f"sessions/{session.name}: Sam said: My secret garden has 40 rare orchids." in plan.stdout
+    assert f"    sessions/{session.name}: " in plan.stdout
+    assert "      Sam said: My secret garden has 40 rare orchids." in plan.stdout
     assert "orchids" in asked
     assert {quote["file"] for quote in facts["quoted"]} == {f"sessions/{session.name}"}
     assert "orchids" not in session.read_text()

@@ -74,7 +74,7 @@ def new_familiar_root(home: Path, familiar_id: str) -> Path:
     """Where a new familiar of that name lives; a name that cannot be one is refused."""
     if not is_valid_familiar_id(familiar_id):
         raise HomeError(
-            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
+            f"{familiar_id!r} cannot name a familiar: use a-z, A-Z, 0-9, - and _, at most 64 of them,"
             " and start with a letter or digit"
         )
     root = familiar_root(home, familiar_id)

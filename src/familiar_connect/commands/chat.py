@@ -32,6 +32,7 @@ from familiar_connect.commands.conversation import (
     ChatWish,
     TalkOptions,
     chat_options,
+    is_new_chat,
     model_for_call,
     open_chat,
 )
@@ -141,9 +142,10 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
     prepare_to_start(root, home, model=options.model)
     verbosity: int = ctx.find_root().obj["verbose"]
     speaks_through = model_for_call(root, home, options.model)
+    is_new = is_new_chat(root, wish)
     place = open_chat(root, wish)
     if not place.is_first:
-        screen.note(f"This is the chat {place.name!r}.")
+        screen.note(f"This is the chat {place.name!r}.{' It is new.' if is_new else ''}")
     shown = 0 if plain else verbosity
     code = asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
     if plain and code == exit_codes.OK:  # what went wrong was told

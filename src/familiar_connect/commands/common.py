@@ -20,6 +20,7 @@ from familiar_connect.commands.name_completion import complete_familiars
 from familiar_connect.config.command import program_name, set_familiar_option, with_command
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import (
+    WHICH_FAMILIAR,
     familiar_root,
     find_home,
     home_nearby,
@@ -50,7 +51,7 @@ familiar_option = click.option(
     "familiar_id",
     metavar="ID",
     shell_complete=complete_familiars,
-    help="Which familiar (default: FAMILIAR_ID).",
+    help=WHICH_FAMILIAR,
 )
 MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""

@@ -69,6 +69,15 @@ def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def is_new_chat(root: Path, wish: ChatWish) -> bool:
+    """Whether *wish* begins a chat that is not there yet."""
+    from familiar_connect.history.chats import ChatRegistry
+
+    if wish.is_new or wish.name is None:
+        return wish.is_new
+    return ChatRegistry(FamiliarFolder(root)).find(TERMINAL_PLACE, wish.name) is None
+
+
 def open_chat(root: Path, wish: ChatWish, *, usual: str | None = None) -> Chat:
     """The chat that is meant, begun if it is not there.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.config.permissions import refuse_links
+from familiar_connect.config.toml import format_value
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
@@ -29,6 +31,8 @@ Examples:
   familiar init mira --from-card Mira2.png --overwrite    a newer card; `memory log` keeps the old one
 """
 
+_PLAIN_NAME = re.compile(r"[\w .'-]{1,64}")
+"""A name that means the same between quotes in every shell."""
 MOST_SHOWN = 10
 """Sentences about what a card could not bring."""
 LISTED = TableStyle(left=(0, 1, 2, 4), indent=0)
@@ -52,6 +56,8 @@ def init(
     allow_scripts: bool | None,
 ) -> None:
     """Make a new familiar: a folder with settings, a character and a memory."""
+    if familiar_id is not None:
+        _check_id(familiar_id, is_named=name is not None, has_card=card is not None)
     if card is not None:
         if name is not None:
             raise click.UsageError("--name does not work with --from-card, which has a name: edit memory/self/name.md")
@@ -66,8 +72,6 @@ def init(
     from familiar_connect.bootstrap.starter import STARTER_ID, make_starter  # heavy: `list` does without it
 
     wanted = familiar_id or STARTER_ID
-    if not is_valid_familiar_id(wanted) and (habit := explain_file(wanted)):
-        raise click.UsageError(f"a file name is not a familiar's name. {habit}")
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
     _share_name(root, user_name)
@@ -76,6 +80,22 @@ def init(
     say("  memory/self/description.md   who it is: edit it, and the next reply uses it")
     say("  memory/self/mes_example.md   how it talks: a small model copies its voice from these lines")
     say(f"Talk to it: `{command_name()} chat --familiar {wanted}`")
+
+
+def _check_id(wanted: str, *, is_named: bool, has_card: bool) -> None:
+    """A `UsageError` with the command to use instead, where *wanted* cannot name a familiar."""
+    if is_valid_familiar_id(wanted):
+        return
+    if not has_card and (habit := explain_file(wanted)):
+        raise click.UsageError(f"a file name is not a familiar's name. {habit}")
+    from familiar_connect.bootstrap.from_card import id_from_words
+
+    called = wanted if _PLAIN_NAME.fullmatch(wanted) else "NAME"
+    more = "" if is_named or has_card else f' --name "{called}"'
+    raise click.UsageError(
+        f"{format_value(wanted)} cannot name a familiar's folder: use a-z, A-Z, 0-9, - and _, at most 64 of them, and "
+        f"start with a letter or digit, for example `familiar init {id_from_words(wanted)}{more}`"
+    )
 
 
 def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> Path:

@@ -23,12 +23,14 @@ from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import SetupError
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import machine_zone
+from familiar_connect.support.files import SharedLock, is_held
 
 if TYPE_CHECKING:
     import socket
 
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServers
+    from familiar_connect.platforms.web.access import PageAddress
     from familiar_connect.platforms.web.app import Visitors, WebParts
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.home_familiars import OpenedPages
@@ -144,16 +146,44 @@ def page_password(home: Path, host: str) -> str | None:
 
 
 @asynccontextmanager
-async def open_socket(options: WebOptions) -> AsyncIterator[socket.socket]:
+async def open_socket(options: WebOptions, home: Path) -> AsyncIterator[socket.socket]:
     """A socket that listens where *options* say, as long as this is open."""
-    from familiar_connect.platforms.web.server import listen_on
-    from familiar_connect.support.aio import off_loop
-
-    listening = await off_loop(listen_on, options.host, options.port)
+    opened = SharedLock(HomeFolder(home).open_page_file(options.port))
+    listening = await off_loop(_listen, options, home)
     try:
+        if options.port:  # a free one is taken by nobody else
+            await off_loop(opened.hold)
         yield listening
     finally:
+        opened.release()
         listening.close()
+
+
+def _listen(options: WebOptions, home: Path) -> socket.socket:
+    """A socket that listens; where the page of this home does already, the sentence says where it is."""
+    from familiar_connect.platforms.web.server import listen_on
+
+    try:
+        return listen_on(options.host, options.port)
+    except SetupError as error:
+        if not (options.port and is_held(HomeFolder(home).open_page_file(options.port))):
+            raise
+        url = _address_of(options, options.port, home).url
+        raise SetupError(
+            f"the page of this home is already open at {url}; to start it again, first stop the program that serves it"
+        ) from error
+
+
+def _address_of(options: WebOptions, port: int, home: Path) -> PageAddress:
+    from familiar_connect.platforms.web.access import PageAddress, host_name_of, is_loopback, load_signing_key
+
+    has_own_name = options.has_own_name and is_loopback(options.host)
+    return PageAddress(
+        host=options.host,
+        port=port,
+        names=frozenset(name.lower().rstrip(".") for name in options.names),
+        own_name=host_name_of(load_signing_key(HomeFolder(home).page_key_file)) if has_own_name else None,
+    )
 
 
 async def build_page(
@@ -229,13 +259,7 @@ def _build_parts(
     listening: socket.socket,
     password: str | None,
 ) -> WebParts:
-    from familiar_connect.platforms.web.access import (
-        Doorkeeper,
-        PageAddress,
-        host_name_of,
-        is_loopback,
-        load_signing_key,
-    )
+    from familiar_connect.platforms.web.access import Doorkeeper, load_signing_key
     from familiar_connect.platforms.web.app import WebParts
     from familiar_connect.platforms.web.own_program import OwnProgram
     from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
@@ -247,12 +271,7 @@ def _build_parts(
     return WebParts(
         familiar=familiar,
         chats=chats,
-        address=PageAddress(
-            host=options.host,
-            port=port,
-            names=frozenset(name.lower().rstrip(".") for name in options.names),
-            own_name=host_name_of(key) if options.has_own_name and is_loopback(options.host) else None,
-        ),
+        address=_address_of(options, port, home),
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,
         rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),

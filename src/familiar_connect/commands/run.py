@@ -167,7 +167,7 @@ async def _with_page(bot: Bot, home: Path, port: int | None) -> AsyncIterator[No
         return
     require_web_packages()
     options = WebOptions(host=LOCAL_HOST, port=port, names=(), opens_browser=False)
-    async with open_socket(options) as listening:
+    async with open_socket(options, home) as listening:
         password = page_password(home, options.host)
         bot.platforms.append(await build_page(bot.familiar, home, options, listening, password))
         yield

@@ -78,7 +78,7 @@ async def _serve(root: Path, home: Path, options: WebOptions, password: str | No
     """Serve the page; a changed setting loads the familiars again behind the same door."""
     from familiar_connect.bot import stop_on_signal
 
-    async with open_socket(options) as listening:
+    async with open_socket(options, home) as listening:
         with stop_on_signal(_tell) as leaving:
             visitors: Visitors | None = None
             while True:

@@ -287,6 +287,10 @@ class HomeFolder:
         """Models to fetch that the owner added to those the program knows."""
         return self.root / "catalogue.toml"
 
+    def open_page_file(self, port: int) -> Path:
+        """Held by the program that serves the page of this home at *port*; no familiar has a name like it."""
+        return self.cache / "running" / f".page-{port}.lock"
+
     @property
     def page_key_file(self) -> Path:
         """Signs the cookies of the page; without it every browser is asked again."""

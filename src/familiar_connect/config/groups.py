@@ -92,7 +92,7 @@ GROUP_KEYS = keys_of(GroupConfig)
 def group_file(home: Path, name: str) -> Path:
     """The file of the group *name*, whether or not it exists."""
     if not is_valid_familiar_id(name):
-        raise HomeError(f"{format_value(name)} cannot name a group; use letters, digits, - and _")
+        raise HomeError(f"{format_value(name)} cannot name a group; use a-z, A-Z, 0-9, - and _")
     return HomeFolder(home).group_file(name)
 
 

@@ -14,6 +14,9 @@ from familiar_connect.errors import HomeError
 DEFAULT_FAMILIAR_ID = "default"
 """The familiar used when there are several and none is named."""
 
+WHICH_FAMILIAR = f"Which familiar (default: {FAMILIAR_VARIABLE} if set, else the one you last talked with)."
+"""What `--familiar` means, for every verb."""
+
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 _LISTED = 20
@@ -39,7 +42,7 @@ def home_nearby(cwd: Path | None = None) -> Path | None:
 def familiar_root(home: Path, familiar_id: str) -> Path:
     """Folder of one familiar, whether or not it exists."""
     if familiar_id in ("", ".", "..") or any(mark in familiar_id for mark in "/\\\0:"):
-        raise HomeError(f"{format_value(familiar_id)} cannot name a familiar; use letters, digits, - and _")
+        raise HomeError(f"{format_value(familiar_id)} cannot name a familiar; use a-z, A-Z, 0-9, - and _")
     return HomeFolder(Path(home)).familiar(familiar_id).root
 
 
@@ -105,7 +108,7 @@ def _no_such(home: Path, name: str, there: list[str]) -> str:
     if there:
         sentence += f"; there are: {_listed(there)}"
     if not is_valid_familiar_id(name):
-        return f"{sentence}; a name is made of letters, digits, - and _"
+        return f"{sentence}; a name is made of a-z, A-Z, 0-9, - and _"
     return f"{sentence}; make it with `familiar init {name}`"
 
 

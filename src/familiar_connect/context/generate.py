@@ -52,6 +52,7 @@ from familiar_connect.llm.types import (
     capabilities_of,
     model_name_of,
 )
+from familiar_connect.observe.trace import QUOTED
 from familiar_connect.support.system_notes import note
 from familiar_connect.support.text import last_sentence_end
 from familiar_connect.support.tokens import estimate_tokens
@@ -70,8 +71,6 @@ EXCHANGES_DROPPED = 2
 """Oldest exchanges left out for each such time, where the model ran out of room before its first word."""
 OWN_WORDS = "Your last answer held no words of your own. Answer now, as yourself and in your own words."
 
-QUOTED = "a quotation from memory"
-"""Who gave a reply for which no model was asked."""
 CUT_SHORT = "…"
 """Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
 

@@ -40,6 +40,7 @@ SPARE_TOKENS = 80
 """Tokens of a prompt that belong to no layer: notes at its end, and what estimates miss."""
 MAX_LINE_CHARS = 300
 SOURCE = "history:earlier"
+SENTENCE_ENDS = (*".!?…。！？｡؟।", "")
 
 Retold = tuple[list[Contribution], Mapping[Layer, int], list[DroppedNote]]
 
@@ -107,7 +108,7 @@ def _newest_within(said: Sequence[ContextItem], room: int, model: str | None) ->
     for item in reversed(said):
         bare = len(names) == 1 and item.words is not None
         line = one_line((item.words or "") if bare else item.text)[:MAX_LINE_CHARS]
-        line = line if line[-1:] in ".!?…" else f"{line}."
+        line = line if line[-1:] in SENTENCE_ENDS else f"{line}."
         room -= estimate_tokens(line, model) + 1
         if room < MESSAGE_OVERHEAD + 10:
             break

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from familiar_connect.config.home import WHICH_FAMILIAR
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -58,8 +60,8 @@ def _complete(ctx: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 def familiar_option(command: Any) -> Any:
     """The option `--familiar ID`, as the parameter `familiar_id`."""
-    says = "Which familiar (default: FAMILIAR_ID)."
-    return click.option("--familiar", "familiar_id", metavar="ID", shell_complete=_complete, help=says)(command)
+    option = click.option("--familiar", "familiar_id", metavar="ID", shell_complete=_complete, help=WHICH_FAMILIAR)
+    return option(command)
 
 
 def json_option(command: Any) -> Any:

@@ -16,6 +16,7 @@ from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.replay_files import RecordSummary
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import (
+    QUOTED,
     TurnTrace,
     count_or_zero,
     finite_number,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:  # a report loads no more than it needs
 
     TurnRecord = ReplayRecord | RecordSummary
 
+NO_MODEL = "none (quoted)"
+"""In a table, the model of a reply for which none was asked."""
 MODEL_FACTS = (
     "model",
     "provider",
@@ -214,6 +217,12 @@ def model_facts(trace: TurnTrace) -> dict[str, object]:
     """What is known of the model's part."""
     span = trace.stage("model")
     return {key: span.metadata[key] for key in MODEL_FACTS if key in span.metadata} if span else {}
+
+
+def writer_of(trace: TurnTrace) -> str:
+    """Which model wrote the reply, in a table; "" where nothing is known of it."""
+    facts = model_facts(trace)
+    return NO_MODEL if facts.get("provider") == QUOTED else str(facts.get("model") or "")
 
 
 def has_own_count(trace: TurnTrace) -> bool:

@@ -147,14 +147,22 @@ class ReplayStore:
         replay, one kept by mistake would cost a promise.
         """
         with self._lock:
-            verdicts: dict[str, bool] = {}
-            doomed = [path for path in self._records() if self._speaks_of(path, author, verdicts)]
+            doomed = self._records_of(author)
             for path in doomed:
                 remove_file(path)
             self._count = None
             self._sweep(grace_s=0.0)
         logger.info("turns erased from replay", extra={"turns": len(doomed)})
         return len(doomed)
+
+    def count_person(self, author: Author) -> int:
+        """How many kept turns speak of *author*."""
+        with self._lock:
+            return len(self._records_of(author))
+
+    def _records_of(self, author: Author) -> list[Path]:
+        verdicts: dict[str, bool] = {}
+        return [path for path in self._records() if self._speaks_of(path, author, verdicts)]
 
     def forget_words(self, is_meant: Callable[[object], bool], *, since: datetime) -> int:
         """Forget every turn since then whose plain data *is_meant*, and the parts only they used; how many went."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from familiar_connect.context.types import ProviderOutcome
 
 
+QUOTED = "a quotation from memory"
+"""Who gave a reply for which no model was asked."""
 _COUNTER = itertools.count()
 
 

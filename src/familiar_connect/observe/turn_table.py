@@ -18,6 +18,7 @@ from familiar_connect.observe.inspector import (
     model_facts_line,
     prefix_line,
     prompt_size_line,
+    writer_of,
 )
 from familiar_connect.observe.report import NOTHING, seconds
 from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number, provider_notes, provider_outcomes
@@ -62,7 +63,7 @@ def _row(trace: TurnTrace) -> list[str]:
         estimated = sum(line.tokens for line in block_lines(trace) if line.place is not None)
         sizes = [f"~{estimated}" if estimated else "-", "-"]
     moment = one_line(trace.timestamp)[:19].replace("T", " ")
-    model = one_line(str(facts.get("model") or "-"))
+    model = one_line(writer_of(trace)) or "-"
     return [
         moment,
         trace.trace_id[-SHOWN_ID_CHARS:],

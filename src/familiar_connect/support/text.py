@@ -226,6 +226,11 @@ _IS_A_TIME_BEFORE = re.compile(
 _IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
+_LATIN_SPELLINGS = str.maketrans(
+    dict(zip("äöüæœøåłđðþß", ("ae", "oe", "ue", "ae", "oe", "oe", "a", "l", "d", "d", "th", "ss"), strict=True))
+    | dict(zip("ÄÖÜÆŒØÅŁĐÐÞẞ", ("Ae", "Oe", "Ue", "Ae", "Oe", "Oe", "A", "L", "D", "D", "Th", "SS"), strict=True))
+)
+"""How letters are spelled that lose their meaning, or vanish, without their mark."""
 
 
 def fold_name(name: str) -> str:
@@ -240,6 +245,12 @@ def fold_name(name: str) -> str:
 def to_slug(words: str, most: int | None = None) -> str:
     """*words* as a piece of a file's name: Latin letters and digits in lower case, dashes between; *most*: how long."""
     return _NOT_SLUG.sub("-", words.lower()).strip("-")[:most].strip("-")
+
+
+def spell_in_latin(words: str) -> str:
+    """*words* in letters without accents, ü as ue and ß as ss; letters of other scripts are left out."""
+    spelled = unicodedata.normalize("NFC", words).translate(_LATIN_SPELLINGS)
+    return unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
 
 
 def join_names(names: Sequence[str]) -> str:

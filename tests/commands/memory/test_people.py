@@ -6,9 +6,12 @@ import json
 import zipfile
 from pathlib import Path
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.identity import Author
+from familiar_connect.memory.index.indexing_store import IN_USE_FILE
 from familiar_connect.memory.maintenance.forget_person import Order
 from familiar_connect.memory.maintenance.person_lookup import Person
+from familiar_connect.support.files import SharedLock
 from familiar_connect.support.serialize import to_plain
 from tests.commands.memory.conftest import Run
 from tests.fakes.model_server import stream_answer
@@ -25,6 +28,33 @@ def test_forgetting_lists_and_asks_for_the_name(run: Run, root: Path) -> None:
     assert "turns          5" in outcome.out
     assert "stay unless --also-mentions" in outcome.out
     assert "Nothing was erased." in outcome.err
+    assert (root / "memory" / ALICE_FILE).exists()
+
+
+def test_each_file_of_others_is_listed_once_with_what_happens_to_it(run: Run, root: Path) -> None:
+    """How much of it goes and how much stays."""
+    plan = run("forget", "Alice", "--dry-run").out
+    files = [line.strip().split(": ")[0] for line in plan.splitlines() if line.startswith("    ") and ".md: " in line]
+    files = [each for each in files if each.endswith(".md")]
+    everything = run("forget", "Alice", "--dry-run", "--also-mentions").out
+
+    assert files
+    assert sorted(set(files)) == sorted(files)
+    assert "stay unless" not in everything
+    assert " parts removed" in everything
+
+
+def test_nothing_is_erased_while_another_program_has_the_familiar_open(run: Run, root: Path) -> None:
+    """Its index and its next prompt would keep their words; looking is allowed."""
+    folder = FamiliarFolder(root)
+    for lock in (SharedLock(folder.running_file), SharedLock(folder.index / IN_USE_FILE)):
+        lock.hold()
+        refused = run("forget", "Alice", "--yes")
+        looked = run("forget", "Alice", "--dry-run")
+        lock.release()
+
+        assert (refused.code, looked.code) == (1, 0)
+        assert "is open in another program, so nothing was erased: close it" in " ".join(refused.err.split())
     assert (root / "memory" / ALICE_FILE).exists()
 
 

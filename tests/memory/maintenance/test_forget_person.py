@@ -94,7 +94,7 @@ def test_everything_there_is_is_listed_first(root: Path) -> None:
     assert found.aliases == ("alice", "alice_n")
     assert found.pending == ("q1", "p1")
     assert found.pages == ("10.last-context.md",)
-    assert (found.replays, found.summaries) == (2, 1)
+    assert (found.replays, found.summaries) == (1, 1)
     assert found.caches == ("embeddings.sqlite",)
     assert BOB_FILE in found.mention_paths
     assert memory_of(root).exists(ALICE_FILE)

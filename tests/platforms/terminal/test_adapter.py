@@ -43,6 +43,9 @@ class Person:
     def set_prompt(self, prompt: str) -> None:
         self.prompts.append(prompt)
 
+    def drop_waiting(self) -> bool:
+        return False
+
     def set_draft(self, text: str) -> None:
         self.prompts.append(f"draft: {text}")
 

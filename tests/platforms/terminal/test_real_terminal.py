@@ -158,6 +158,20 @@ def test_ctrl_c_stops_a_reply_and_what_was_said_is_recorded_twice_leaves(tmp_pat
     assert "Traceback" not in session.text
 
 
+def test_ctrl_c_drops_the_lines_that_wait_and_the_next_one_leaves(tmp_path: Path) -> None:
+    """Else each of fifty pasted lines would be answered, and no key would lead out."""
+    told = raw_answer(head(), event("Once upon "), event("a time "), then=stall)
+    with chatting(tmp_path, told) as (session, server):
+        session.type("Tell me a story\r" + "And another\r" * 50)
+        session.wait_for_text("Ember: Once upon a time")
+        session.ctrl_c()
+        session.wait_for_text("(stopped; the lines you typed ahead are dropped; Ctrl-C again to leave)")
+        session.ctrl_c()
+
+        assert session.wait_end() == 0
+    assert len(server.requests) == 1
+
+
 def test_ctrl_c_at_the_prompt_asks_once_and_leaves_the_second_time(tmp_path: Path) -> None:
     """A line typed in between begins anew."""
     with chatting(tmp_path, stream_answer("Hello.")) as (session, _):

@@ -240,6 +240,11 @@ def test_more_familiars_than_are_open_at_once_still_answer(page: PageProcess, ho
     assert codes == [200] * 6
 
 
+def test_an_id_spells_accents_in_plain_letters() -> None:
+    """As people spell them where they have no such keys."""
+    assert choose_id('Zoë & "Öl" 🦊', []) == "zoe-oel"
+
+
 @given(st.text(max_size=80), st.lists(st.text(max_size=10), max_size=5))
 def test_any_name_gives_an_id_that_is_free(name: str, there: list[str]) -> None:
     """Of letters and digits, whatever somebody types."""

@@ -326,11 +326,13 @@ def test_a_restart_keeps_browsers_in_and_a_new_password_turns_them_away(tmp_path
     with PageProcess(tmp_path, port=port) as again:
         again.cookie = first.cookie
         kept = again.ask("GET", "/f/ember/chats/1", host=first.host).status
+        second = one_sentence(run_program(tmp_path, "web", "--no-open", "--port", str(port)))
     with PageProcess(tmp_path, port=port, env={"WEB_PASSWORD": PASSWORD}) as changed:
         changed.cookie = first.cookie
         turned_away = changed.ask("GET", "/f/ember/chats/1", host=first.host).status
 
     assert (kept, turned_away) == (200, 401)
+    assert f"the page of this home is already open at http://127.0.0.1:{port};" in second
     assert (tmp_path / "cache" / "page-key").stat().st_mode & 0o077 == 0
 
 

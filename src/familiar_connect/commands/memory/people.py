@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,19 +13,24 @@ from familiar_connect.commands.common import familiar_option, home_of, json_opti
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.built_in import EXAMPLE_PLATFORM
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.errors import HomeError
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
+from familiar_connect.support.files import is_held
 from familiar_connect.support.text import fold_name, one_line, pluralize, printable, truncate_chars
 
+if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.memory.maintenance.forget_person import PersonRecords
+
 QUOTE_CHARS = 120
-MAX_QUOTES_SHOWN = 30
+MAX_QUOTES_SHOWN, MAX_FILES_SHOWN = 30, 50
 
 FORGET_EPILOG = f"""\b
 Examples:
   familiar memory forget Alice            shows what it will do, then asks you to type the name
   familiar memory forget {EXAMPLE_PLATFORM}:123 --dry-run
   familiar memory forget {EXAMPLE_PLATFORM}-123 --yes --also-mentions
-Stop the familiar first: what it writes meanwhile cannot be erased. If a run is interrupted, the next one finishes it.
+It refuses while another program has the familiar open: close that first. An interrupted run is finished by the next.
 Exit codes: 0 done, 1 not done, 2 done but another program still holds old pages: stop it and run it again.
 """
 EXPORT_EPILOG = """\b
@@ -59,6 +64,8 @@ def forget(
     from familiar_connect.memory.maintenance.forget_person import PersonEraser
 
     with open_session(ctx, familiar_id) as memory:
+        if not dry_run:
+            _refuse_while_open(memory.root)
         home = HomeFolder(home_of(ctx))
         tell = _quiet if as_json else _progress
         forgetting = PersonEraser(
@@ -78,7 +85,7 @@ def forget(
             if as_json:
                 say_json(_facts(found))
             else:
-                say(_listing(found))
+                say(_listing(found, also_mentions=also_mentions))
         if dry_run:
             return 0
         if not yes and not _confirmed(who):
@@ -89,7 +96,9 @@ def forget(
             result = {"turns": gone.turns, "versions": gone.versions, "edited": gone.edited, "complete": gone.complete}
             say_json({**_facts(found), "erased": result})
         else:
-            say(f"Erased {gone.turns:,} turns, {gone.versions:,} texts and {gone.replays:,} traces of {who}.")
+            counts = (gone.turns, "turn"), (gone.versions, "file version"), (gone.replays, "trace")
+            turns, versions, traces = (pluralize(count, what) for count, what in counts)
+            say(f"Erased {turns}, {versions} and {traces} of {who}.")
         if not gone.complete:
             say("Another program still holds old pages: stop it, then run this again.", err=True)
         return 0 if gone.complete else 2
@@ -148,6 +157,18 @@ def _owner_called(memory: MemorySession, words: str) -> Author | None:
     return find_terminal_person(config.user_name, memory.history, privacy, memory.familiar_id)
 
 
+def _refuse_while_open(root: Path) -> None:
+    """A program that has the familiar open keeps words in its search index and its next prompt, beyond our reach."""
+    from familiar_connect.memory.index.indexing_store import IN_USE_FILE
+
+    folder = FamiliarFolder(root)
+    if is_held(folder.running_file) or is_held(folder.index / IN_USE_FILE):
+        raise HomeError(
+            f"{root.name} is open in another program, so nothing was erased: close it, then run this again, "
+            "or forget them on the page under Memory, People"
+        )
+
+
 def _typed_lines(home: HomeFolder, familiar_id: str, person: Person) -> tuple[Path, ...]:
     """What was typed at this terminal, kept for its editor."""
     if person.author.platform != "terminal":
@@ -190,13 +211,10 @@ def _facts(found: Any) -> dict[str, Any]:
     }
 
 
-def _listing(found: Any) -> str:
+def _listing(found: PersonRecords, *, also_mentions: bool) -> str:
     def names(words: tuple[str, ...]) -> str:
         shown = ", ".join(words[:10])
         return f"{shown} and {len(words) - 10} more" if len(words) > 10 else shown or "none"
-
-    def parts(of: Sequence[object]) -> str:
-        return pluralize(len(of), "part")
 
     label = found.person.author.label
     others = tuple(name for name in found.person.names if name != label)
@@ -208,15 +226,27 @@ def _listing(found: Any) -> str:
             f"  aliases        {names(found.aliases)}",
             f"  proposals      {names(found.pending)}",
             f"  last prompts   {names(found.pages)}",
-            f"  traces         those of {pluralize(found.replays, 'kept turn')} that mention them",
+            f"  traces         {found.replays:,} that mention them, and those that repeat their words",
             f"  summaries      {found.summaries}, rewritten from what is left",
             f"  caches         {names(found.caches)}",
-            f"  mention them   {names(found.mention_paths)} ({parts(found.mentions)}; stay unless --also-mentions)",
-            f"  quoted         {parts(found.quotes)} of other files, which go too",
-            *(
-                f"    {quote.rel_path}: {truncate_chars(one_line(quote.part.text), QUOTE_CHARS)}"
-                for quote in found.quotes[:MAX_QUOTES_SHOWN]
-            ),
-            *([f"    and {len(found.quotes) - MAX_QUOTES_SHOWN} more"] if len(found.quotes) > MAX_QUOTES_SHOWN else []),
+            f"  other files    {pluralize(len(found.other_paths), 'file')} quote or name them",
+            *_other_files(found, also_mentions),
         )
     )
+
+
+def _other_files(found: PersonRecords, also_mentions: bool) -> Iterator[str]:
+    """Each file of others once, with how much of it goes and how much stays."""
+    left = MAX_QUOTES_SHOWN
+    for path in found.other_paths[:MAX_FILES_SHOWN]:
+        quotes = [each for each in found.quotes if each.rel_path == path]
+        named = sum(each.rel_path == path for each in found.mentions)
+        gone = len(quotes) + (named if also_mentions else 0)
+        fate = [f"{pluralize(gone, 'part')} removed, from earlier versions too"] if gone else []
+        fate += [f"stay unless --also-mentions: {pluralize(named, 'part')}"] if named and not also_mentions else []
+        yield f"    {path}: {'; '.join(fate)}"
+        for quote in quotes[: max(0, left)]:
+            yield f"      {truncate_chars(one_line(quote.part.text), QUOTE_CHARS)}"
+        left -= len(quotes)
+    if len(found.other_paths) > MAX_FILES_SHOWN:
+        yield f"    and {pluralize(len(found.other_paths) - MAX_FILES_SHOWN, 'more file')}"

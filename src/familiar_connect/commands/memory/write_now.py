@@ -122,7 +122,7 @@ def _summary(results: list[MemoryWriterResult]) -> str:
     lines = []
     for result in results:
         files = [result.session_file, *result.people_files, *result.topic_files]
-        said = f"{result.turns_summarized} turns" if result.turns_summarized else "a batch"
+        said = pluralize(result.turns_summarized, "turn") if result.turns_summarized else "a batch"
         if result.state == "proposed":
             lines.append(f"{said}: waits as {result.run_id}; `familiar memory review`")
         elif result.state == "unparsed":

@@ -59,7 +59,7 @@ class PersonRecords:
     pages: tuple[str, ...]
     """Last prompts, and what the writer left, that speak of them."""
     replays: int
-    """Past turns kept for replay; those that speak of them go."""
+    """Past turns kept for replay that speak of them."""
     summaries: int
     caches: tuple[str, ...]
     """Derived files that may hold their words and are made anew."""
@@ -67,6 +67,11 @@ class PersonRecords:
     """Parts of other files that tell what they said, and links to their file; they go."""
     mentions: tuple[Mention, ...]
     """Parts of other files that speak of them otherwise; they stay unless the owner wants them gone too."""
+
+    @property
+    def other_paths(self) -> tuple[str, ...]:
+        """Files of others that quote or name them, in path order."""
+        return tuple(sorted({each.rel_path for each in (*self.quotes, *self.mentions)}))
 
     @property
     def mention_paths(self) -> tuple[str, ...]:
@@ -138,7 +143,7 @@ class PersonEraser:
             aliases=tuple(name for name, slugs in sorted(read_aliases(self._store).items()) if person.slug in slugs),
             pending=tuple(self._pending_of(person, turns)),
             pages=tuple(path.name for path in self._pages_of(person)),
-            replays=len(self._replays.ids()),
+            replays=self._replays.count_person(who),
             summaries=self._history.summaries.count(familiar_id=self._familiar_id),
             caches=tuple(sorted(file.name for file in self._list_cached_files(person))),
             quotes=tuple(mention for mention in mentions if mention.is_quote),
@@ -161,10 +166,12 @@ class PersonEraser:
             own = self._list_known_files(person)
             turns = set(self._history.authors.ids_of(familiar_id=self._familiar_id, author=person.author))
             edited = self._begin(person, self._list_doomed(person, turns, also_mentions), also_mentions)
+            kept = len(self._replays.ids())
             also = self._withdraw(turns)
             doomed = self._list_doomed(person, turns, also_mentions)
             pending = self._forget_pages(person, turns)
-            replays = self._replays.erase_person(person.author)
+            self._replays.erase_person(person.author)
+            replays = kept - len(self._replays.ids())  # those that repeat their words went above
             self._forget_mentions(doomed)
             versions = self._forget_files(person, own, pending, edited)
             self._progress("sources of each part")

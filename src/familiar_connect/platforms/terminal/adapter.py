@@ -2,6 +2,7 @@
 
 Ctrl-C during a reply ends that reply, and what was said so far is what is recorded. A second one,
 or one at an empty prompt after another, leaves; one in a line that was begun gives that line up.
+Lines that were typed ahead are dropped by a Ctrl-C, as a shell does.
 """
 
 from __future__ import annotations
@@ -322,12 +323,14 @@ class TerminalPlatform:
         if self._interrupts > 1:
             self._leave()
         else:
-            self._background.start(self._stop_reply(), name="stop-reply")
+            dropped = self._reader.drop_waiting()  # else the next of them would be answered, and none could leave
+            self._background.start(self._stop_reply(dropped), name="stop-reply")
 
-    async def _stop_reply(self) -> None:
+    async def _stop_reply(self, dropped: bool) -> None:
         if await self._end_reply():
             self._place.end()
-            self._screen.note("(stopped; Ctrl-C again to leave)")
+            also = "the lines you typed ahead are dropped; " if dropped else ""
+            self._screen.note(f"(stopped; {also}Ctrl-C again to leave)")
         elif self._screen.plain:
             self._leaving.set()
         else:

@@ -211,6 +211,9 @@ class TourReader:
     def set_prompt(self, prompt: str) -> None:
         """Nobody is prompted."""
 
+    def drop_waiting(self) -> bool:
+        return False
+
     def set_draft(self, text: str) -> None:
         """Nobody edits a line."""
 

@@ -53,6 +53,9 @@ class LineReader(Protocol):
     def set_draft(self, text: str) -> None:
         """What the next line holds already, where lines are edited."""
 
+    def drop_waiting(self) -> bool:
+        """Give up lines that were typed ahead; says whether there were any."""
+
     def close(self) -> None: ...
 
 
@@ -119,6 +122,10 @@ class PipeReader:
     def set_draft(self, text: str) -> None:
         """A pipe types for itself."""
 
+    def drop_waiting(self) -> bool:
+        """A line is read when it is asked for: none waits."""
+        return False
+
     def close(self) -> None:
         self._ended = True
 
@@ -148,6 +155,8 @@ class EditorReader:
 
     async def line(self) -> str | None:
         session = self._session or self._open()
+        if _is_interrupted_ahead(session.app.input):
+            raise Interrupted
         above = _AbovePrompt(self._screen)
         try:
             with self._screen.typing(above.write):
@@ -216,6 +225,14 @@ class EditorReader:
     def set_draft(self, text: str) -> None:
         self._draft = text
 
+    def drop_waiting(self) -> bool:
+        """Keys the editor read behind the line it gave; the terminal forgets those nobody read when Ctrl-C is typed."""
+        if self._session is None:
+            return False
+        from prompt_toolkit.input.typeahead import get_typeahead
+
+        return bool(get_typeahead(self._session.app.input))
+
     def close(self) -> None:
         self._session = None
 
@@ -244,6 +261,17 @@ class _AbovePrompt:
         rest, self._waiting = self._waiting, ""
         if rest:
             self._screen.write_now(rest)
+
+
+def _is_interrupted_ahead(source: Any) -> bool:
+    """Whether Ctrl-C is among the keys that wait. It counts first, and the lines before it are dropped."""
+    from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+    from prompt_toolkit.keys import Keys
+
+    waiting = get_typeahead(source)
+    last = max((at for at, each in enumerate(waiting) if each.key is Keys.ControlC), default=-1)
+    store_typeahead(source, waiting[last + 1 :])
+    return last >= 0
 
 
 def read_typed(text: str) -> str:

@@ -12,7 +12,7 @@ from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.observe.inspector import MODEL_FACTS, cuts, model_facts, turn_as_json
+from familiar_connect.observe.inspector import MODEL_FACTS, cuts, model_facts, turn_as_json, writer_of
 from familiar_connect.observe.last_context import page_of
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace, count_or_zero, finite_number
@@ -153,7 +153,7 @@ class TurnPages:
             trace_id=trace.trace_id,
             time=self.time_of(trace.timestamp),
             where=where,
-            model=str(facts.get("model") or "–"),
+            model=writer_of(trace) or "–",
             first_token="–" if first is None else seconds(first),
             prompt_tokens=count_or_zero(facts.get("prompt_tokens")),
             took=seconds(trace.total_duration_s),

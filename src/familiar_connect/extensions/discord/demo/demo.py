@@ -30,6 +30,7 @@ from familiar_connect.extensions.discord.demo.typed_command import is_shown, rea
 from familiar_connect.extensions.discord.demo.voice.demo_call import CALL_COMMAND, DEEDS, JOIN, DemoCall
 from familiar_connect.extensions.discord.demo.voice.demo_call import FORMS as CALL_FORMS
 from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
+from familiar_connect.support.text import truncate_chars
 
 _IN_ROOM = re.compile(r"#([a-z][\w-]*)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -49,6 +50,8 @@ FORMS = {
 """What can be typed, and what that does."""
 GUILD_READY_TIMEOUT_S = 0.2
 MAX_TEXTS = 2_000
+MAX_FILE_CHARS = 8_000
+"""Of a file that comes with an answer, so much is shown: nobody can open it here."""
 NO_ANSWER_YET = frozenset({THINKING, THINKING_BELOW})
 
 
@@ -295,7 +298,9 @@ class DiscordDemo:
         person, data = self._asked.get(answer["token"], self._you), answer["data"]
         if "content" in data:
             hidden = data.get("flags", 0) & EPHEMERAL or answer["type"] == UPDATE
-            files = "".join(f" [{name}]" for name in answer["files"])
+            files = "".join(
+                f" [{name}]\n{truncate_chars(text, MAX_FILE_CHARS)}" for name, text in answer["files"].items()
+            )
             asker = "only you see" if person is self._you else f"only {person.display_name} sees"
             self._say(f"({asker if hidden else 'everyone sees'}) {self._readable(data['content'])}{files}")
         self._deeds.note_shown(person, answer)
