@@ -100,7 +100,7 @@ def _character(
     folded = {fold_name(name): name for name in names}
     if wished is not None:
         if fold_name(wished) not in folded and names:
-            raise ChatImportError(f"no one in it is called {wished!r} in it; there are: {', '.join(list(names)[:20])}")
+            raise ChatImportError(f"no one in it is called {wished!r}; there are: {', '.join(list(names)[:20])}")
         return folded.get(fold_name(wished), wished)
     for name in (own_name, str(header.get("character_name") or "")):
         if fold_name(name) in folded and fold_name(name) not in UNNAMED:
@@ -118,9 +118,7 @@ def _user(names: list[str], user: Author, wished: str | None) -> str:
     folded = {fold_name(name): name for name in names}
     if wished is not None:
         if fold_name(wished) not in folded:
-            raise ChatImportError(
-                f"no one in it is called {wished!r} in it; there are: {', '.join(names[:20]) or 'none'}"
-            )
+            raise ChatImportError(f"no one in it is called {wished!r}; there are: {', '.join(names[:20]) or 'none'}")
         return folded[fold_name(wished)]
     if user.display_name and fold_name(user.display_name) in folded:
         return folded[fold_name(user.display_name)]

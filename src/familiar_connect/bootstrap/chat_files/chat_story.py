@@ -59,7 +59,9 @@ def _without_effect(facts: ChatFacts) -> tuple[str, ...]:
             f"Its own lorebook {facts.book!r} is not bound to one chat here: `familiar import lorebook` imports it."
         )
     if own := [name for name in OWN_FIELDS if name in facts.card_fields]:
-        told.append(f"It says {', '.join(own)} , unlike the card; that has no effect here and is kept for export.")
+        told.append(
+            f"It has {', '.join(own)} of its own, unlike the card's; that has no effect here and is kept for export."
+        )
     return tuple(told)
 
 
