@@ -416,7 +416,7 @@ def test_chats_with_different_familiars_are_refused_before_anything_is_taken(hom
     embers = write_chat(home / "e.jsonl", HEADER, *LINES)
 
     told = one_sentence(run_program(home, "import", "chat", wrens, embers))
-    assert "chats with different familiars (w.jsonl with wren, e.jsonl with ember), and nothing was taken" in told
+    assert "chats with different familiars (w.jsonl with wren, e.jsonl with ember); nothing was imported" in told
     assert "import the chats of one at a time, or choose with --familiar ID where all of them go" in told
     for name in ("wren", "ember"):
         assert json.loads(run_program(home, "import", "list", "--familiar", name, "--json").stdout) == []
@@ -481,7 +481,7 @@ def test_what_an_import_sets_off_is_said_before_it_is_taken_in(tmp_path: Path) -
         forecast = json.loads(told)["chats"][0]["write_up"]
 
     assert "Writing it up as memory asks no model" in small
-    before, _, after = large.partition("Took ")
+    before, _, after = large.partition("Imported ")
     assert after
     assert "60 messages. Writing it up as memory takes up to 3 calls of m, about " in before
     assert "; 2 a day at most" in before

@@ -192,7 +192,7 @@ def test_reindex_of_a_locked_index_says_so(home: Path) -> None:
     other.execute("BEGIN EXCLUSIVE")
 
     try:
-        with pytest.raises(HomeError, match="could not be brought level"):
+        with pytest.raises(HomeError, match="could not be updated"):
             call_command(memory_search.reindex, home, "--json")
     finally:
         other.close()
