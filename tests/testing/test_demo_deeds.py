@@ -50,7 +50,7 @@ async def test_a_right_click_shows_what_is_for_whoever_does_it(tmp_path: Path) -
 
     assert "(On a right-click Discord shows Ben: Forget this.)" in said
     assert any(line.startswith("(only Ben sees) Only the person who wrote a message") for line in said)
-    assert any(line.endswith("[context.md]") for line in said)
+    assert any("[context.md]" in line for line in said)
     assert any("It holds: Hello there." in line for line in said)
     assert "(Ember changed that to: Good evening.)" in said
     assert any(line.startswith("(only Ada sees) Forgotten") for line in said)

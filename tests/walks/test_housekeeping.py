@@ -250,4 +250,4 @@ def test_a_small_model_is_not_asked(tmp_path: Path) -> None:
     make_home(tmp_path)
     done = run_program(tmp_path, "memory", "check", "--ask-model")
 
-    assert "too small to be asked" in done.stderr
+    assert "too small to ask" in done.stderr

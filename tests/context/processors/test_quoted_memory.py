@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.types import SaidMessage, SimplifiedMessage, Turn, TurnFlags
-from familiar_connect.context.generate import QUOTED, Generation
+from familiar_connect.context.generate import Generation
 from familiar_connect.context.small_model import MAX_QUOTED_CHARS, NOTHING_TOLD, quote_memory
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
+from familiar_connect.observe.trace import QUOTED
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 NOTES = """# Sam

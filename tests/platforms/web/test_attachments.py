@@ -140,7 +140,7 @@ def test_a_text_is_said_in_a_fence_that_it_cannot_close(page: PageProcess, model
         ([("big.png", PNG + bytes(5 * 1024 * 1024))], "more than 5 MB"),
         ([("long.txt", b"x" * 200_001)], "bring it in as a document"),
         ([(f"{number}.txt", b"x") for number in range(5)], "at most 4 files"),
-        ([], "nothing was written"),
+        ([], "nothing to send"),
     ],
 )
 def test_what_cannot_go_with_a_message_is_a_sentence(

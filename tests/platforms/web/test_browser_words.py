@@ -181,7 +181,7 @@ def test_every_theme_is_accessible(browser: Browser, running: PageProcess, writt
         page.goto(f"{running.home}/look")
         page.get_by_label(theme, exact=True).check()
         page.get_by_role("button", name="Save").click()
-        page.get_by_text("Kept.").wait_for()
+        page.get_by_text("Saved. This browser").wait_for()
         page.goto(written.page.url)
         page.locator("[data-ready]").wait_for()
 

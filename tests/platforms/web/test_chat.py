@@ -231,4 +231,4 @@ def test_nothing_written_is_a_sentence(tmp_path: Path) -> None:
     with a_page(tmp_path, stream_answer("Hi")) as (page, _):
         answer = page.post("/chats/1/messages", text="  \n ")
 
-    assert (answer.status, "nothing was written" in answer.body) == (400, True)
+    assert (answer.status, "nothing to send" in answer.body) == (400, True)

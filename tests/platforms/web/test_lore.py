@@ -325,4 +325,4 @@ def test_what_is_no_place_of_an_entry_is_told(page: PageProcess) -> None:
     for place in ({"path": "self/description.md"}, {"record": "../x", "key": "0"}, {"record": RECORD, "key": "99"}):
         answer = page.ask("GET", f"/lore/entry?{urlencode(place)}")
         assert answer.status == 400
-        assert "there is no such" in answer.body
+        assert "is gone; World Info lists the others" in answer.body

@@ -237,7 +237,7 @@ def test_a_search_explains_each_hit(page: PageProcess) -> None:
     body = page.ask("GET", address).body
 
     assert "topics/garden.md · Garden" in body
-    assert "the question&#39;s words stand in it" in body
+    assert "it has the question&#39;s words" in body
 
 
 def test_a_proposal_is_approved_file_by_file(page: PageProcess, home: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_proposal_whose_file_changed_is_told_and_waits(page: PageProcess, home
     answer = send_form(page, "/review/r1/approve", file="topics/house.md")
 
     assert answer.status == 409
-    assert "still waits" in answer.body
+    assert "still waiting" in answer.body
     assert memory_file(home, "topics/house.md").read_text() == before
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from familiar_connect.api import PlatformHost
 from familiar_connect.api.calls import VoiceSession
-from familiar_connect.api.support import LruCache, cancel_and_wait
+from familiar_connect.api.support import LruCache, cancel_and_wait, truncate_chars
 from familiar_connect.extensions.discord.adapter import DiscordPlatform
 from familiar_connect.extensions.discord.demo.command_rules import CHANNEL, CHAT_INPUT, PERSON
 from familiar_connect.extensions.discord.demo.deeds import FORMS as DEED_FORMS
@@ -30,7 +30,6 @@ from familiar_connect.extensions.discord.demo.typed_command import is_shown, rea
 from familiar_connect.extensions.discord.demo.voice.demo_call import CALL_COMMAND, DEEDS, JOIN, DemoCall
 from familiar_connect.extensions.discord.demo.voice.demo_call import FORMS as CALL_FORMS
 from familiar_connect.extensions.discord.demo.world import FakePerson, Payload, Room
-from familiar_connect.support.text import truncate_chars
 
 _IN_ROOM = re.compile(r"#([a-z][\w-]*)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
