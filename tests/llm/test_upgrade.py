@@ -154,6 +154,13 @@ def test_an_odd_address_of_ollama_is_passed_over(told: str, monkeypatch: pytest.
     assert isinstance(find_local_servers(), list)
 
 
+def test_looking_for_servers_on_this_computer_reads_no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain HTTP has none; five ports once read the system's five times, a third of a second at the start of a chat."""
+    monkeypatch.setattr("httpcore2.default_ssl_context", lambda **_: pytest.fail("certificates were read"))
+
+    assert isinstance(find_local_servers(), list)
+
+
 def test_the_small_model_itself_is_never_an_upgrade() -> None:
     """It is not in the list of what can be fetched for a chat."""
     names = {each.name for each in read_catalogue()}

@@ -16,6 +16,17 @@ LEAST |= {"ru": (0.84, 0.84), "zh": (0.92, 0.86)}
 """Facts kept, and what is kept that lasts; `python -m benchmarks.keeping_languages` prints each half."""
 
 
+def test_a_line_of_one_language_makes_no_patterns_of_the_others() -> None:
+    """They would cost every process that writes memory a third of a second."""
+    load_rules.cache_clear()
+    german = find_rules("Meine Schwester heißt Clara und sie wohnt jetzt in Graz.")
+    assert german is not None
+    weigh_sentence("Meine Schwester heißt Clara.", german)
+
+    assert "_pattern" in vars(german.asks)
+    assert [code for code in CODES if code != "de" and "_pattern" in vars(load_rules(code).asks)] == []
+
+
 @pytest.mark.parametrize("language", languages())
 def test_facts_are_kept_and_chatter_is_not(language: str) -> None:
     """Of lines that others wrote and labelled in each language."""

@@ -76,7 +76,12 @@ def list_models(base_url: str, key: str | None = None) -> tuple[str, ...] | None
     timeout = httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:
         with (
-            httpx2.Client(timeout=timeout, trust_env="//127.0.0.1" not in base_url) as client,
+            httpx2.Client(
+                # Plain HTTP has no certificates to check, and each port would read the system's.
+                verify=base_url.startswith("https:"),
+                timeout=timeout,
+                trust_env="//127.0.0.1" not in base_url,
+            ) as client,
             client.stream("GET", f"{base_url.rstrip('/')}/models", headers=headers) as response,
         ):
             return _ids(_body(response)) if response.status_code == 200 else None
