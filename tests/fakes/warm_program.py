@@ -64,6 +64,7 @@ def load_program() -> None:
     for name in OF_EXTRAS:
         with missing_extras():
             importlib.import_module(name)
+    compile_patterns()
     load_embedder()
     with missing_extras():
         load_voice()
@@ -78,6 +79,17 @@ def load_program() -> None:
 def missing_extras() -> contextlib.suppress:
     """Leaves out what needs a library that is not installed; a module of ours that is broken fails all the same."""
     return contextlib.suppress(ModuleNotFoundError)
+
+
+def compile_patterns() -> None:
+    """What the rules that write memory look for, which a program compiles when it first writes some."""
+    from familiar_connect.memory.weighing.languages.reader import find_rules
+    from familiar_connect.support.lazy_pattern import LazyPattern
+
+    for each in gc.get_objects():
+        if isinstance(each, LazyPattern):
+            each.regex  # noqa: B018
+    find_rules("the languages are read with their first line")
 
 
 def load_embedder() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from familiar_connect.memory.weighing import statements
 from familiar_connect.memory.weighing.lasting_words import LASTING
 from familiar_connect.memory.weighing.statements import FADING, KindFinder
+from familiar_connect.support.lazy_pattern import LazyPattern
 from familiar_connect.support.re2_engine import PatternSet, without_lookaround
 
 PATTERNS = {**LASTING, **{f"fading {kind}": found for kind, found in FADING.items()}}
@@ -54,5 +55,5 @@ def test_a_set_tells_too_much_rather_than_too_little() -> None:
     patterns = PatternSet([r"\bcat(?! food)", r"dog"])
     assert list(patterns.find_possible("CAT food")) == [0]
     assert list(patterns.find_possible("a bird")) == []
-    finder = KindFinder({"cat": (1, re.compile(r"\bcat(?! food)", re.IGNORECASE))})
+    finder = KindFinder({"cat": (1, LazyPattern(r"\bcat(?! food)", re.IGNORECASE))})
     assert [finder.find("cat food") for _ in range(2)] == [frozenset()] * 2

@@ -16,6 +16,7 @@ from familiar_connect.memory.weighing.claims import Claim, LetGo, claim_of, has_
 from familiar_connect.memory.weighing.first_person import HYPOTHETICAL, JOKE, clauses_of, mask_foreign, plain_form
 from familiar_connect.memory.weighing.lasting_words import LASTING, MONTH, RELATION, any_of
 from familiar_connect.memory.weighing.vocabulary import PET
+from familiar_connect.support.lazy_pattern import LazyPattern
 from familiar_connect.support.text import sentence_spans
 
 MAX_CHARS = 600
@@ -25,15 +26,15 @@ SHARED_WORDS = 0.5
 """Part of the words of the shorter that a line and one that takes it back have in common."""
 
 _I = re.IGNORECASE
-_OWN = re.compile(r"^(?:\w+ly |now |then )?(?:i|i'm|i've|i'd|i'll|my|me|we|we're|we've|we'll|our|us)\b", _I)
-_KIN = re.compile(rf"^(?:my|our|his|her) (?:[\w-]+ ){{0,2}}?(?P<who>{RELATION})\b", _I)
-_SURE = re.compile(rf"oneself|{RELATION}", _I)
-_NAMED = re.compile(
+_OWN = LazyPattern(r"^(?:\w+ly |now |then )?(?:i|i'm|i've|i'd|i'll|my|me|we|we're|we've|we'll|our|us)\b", _I)
+_KIN = LazyPattern(rf"^(?:my|our|his|her) (?:[\w-]+ ){{0,2}}?(?P<who>{RELATION})\b", _I)
+_SURE = LazyPattern(rf"oneself|{RELATION}", _I)
+_NAMED = LazyPattern(
     r"^(?!(?:The|An?|It|It's|Its|That|That's|This|These|Those|There|There's|No|Not|Never|Still|Just|Only|All|Both|One|Two"
     r"|Turns|Had|Has|Have|Been|Was|Is|Are|Were|Will|Can|And|But|So|Then|Now|Today|Tomorrow|Yesterday|He|She|They)\b)"
     r"(?P<who>[A-Z][\w-]+)\b"
 )
-_ELIDED = re.compile(
+_ELIDED = LazyPattern(
     r"^(?:moved|moving|living|live|work|working|started|got|found|bought|signed|back in|sold|selling|quit|gave up"
     r"|given up|stopped|switched|dropped|left|turned|not)\b",
     _I,
@@ -43,7 +44,7 @@ _PLACE = (
     r"(?!(?:an?|the|my|our|his|her|their|this|that|one|two|town|fear|peace|sin|days|nights|part|bed|another|new|same"
     r"|there|here|it)\b)([\w'-]+)"
 )
-_ONE_ANSWER: tuple[tuple[str, re.Pattern[str]], ...] = (
+_ONE_ANSWER: tuple[tuple[str, LazyPattern], ...] = (
     (
         "home",
         any_of(
@@ -103,7 +104,7 @@ _LEAVES = any_of(
     r"(?:room|flat|apartment|home|place|house)\b",
 )
 """Who means to stay where they live, and what they say once they do not."""
-_LIKES = re.compile(
+_LIKES = LazyPattern(
     r"\b(?:(?P<likes>love|adore|like|enjoy)s?|(?P<hates>hate|loathe|detest|dislike)s?"
     r"|(?P<no_more>can't stand|cannot stand|went off|gone off|sick of|fed up with)) (?P<what>[\w-]+(?: [\w-]+){0,2})",
     _I,
@@ -113,41 +114,41 @@ _NO_OBJECT = frozenset(
     the a an my our his her it that this to how when what you him them all now again though
     """.split()  # noqa: SIM905
 )
-_FAVOURITE = re.compile(r"\bfavou?rite (?P<what>\w+)(?: \w+)? (?:is|are|was) (?P<value>[\w' -]+)", _I)
-_COUNT = re.compile(
+_FAVOURITE = LazyPattern(r"\bfavou?rite (?P<what>\w+)(?: \w+)? (?:is|are|was) (?P<value>[\w' -]+)", _I)
+_COUNT = LazyPattern(
     rf"\bhave (?:got )?(?P<value>\d+|one|two|three|four|five|six|seven|eight|nine|ten) (?:\w+ )?(?P<what>{PET}|kids"
     rf"|children)\b",
     _I,
 )
-_OCCASION = re.compile(
+_OCCASION = LazyPattern(
     r"\b(?P<what>wedding|married|exam|surgery|operation|knee|hip|appointment|interview|scan|gig|concert|flight|due"
     r"|trial"
     r"|deadline|portfolio|funeral|party|landlord|audition|race|barn|viewing|ceremony)\b",
     _I,
 )
-_DATES = re.compile(
+_DATES = LazyPattern(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH}(?: \d{{1,2}}(?:st|nd|rd|th)?)?|the \d{{1,2}}(?:st|nd"
     rf"|rd|th))\b",
     _I,
 )
-_NEW_DAY = re.compile(
+_NEW_DAY = LazyPattern(
     rf"\b(?:on|in|to|until|till|for|next) (?:the )?(?P<when>(?:mon|tues|wednes|thurs|fri|satur|sun)day|{MONTH})\b", _I
 )
 _DAY = "day of "
-_OWNER_OF_DAY = re.compile(rf"\b(?:my|our|his|her) (?:[\w-]+ )?(?P<who>{RELATION})'s\b", _I)
-_SLIP = re.compile(
+_OWNER_OF_DAY = LazyPattern(rf"\b(?:my|our|his|her) (?:[\w-]+ )?(?P<who>{RELATION})'s\b", _I)
+_SLIP = LazyPattern(
     r"\W*(?:(?:haha\w*|lol|sorry|oops|no|nah|wait|ok)\W+)*(?:jk|j/k|(?:(?:i'?m|i was) )?(?:just |only )?kidding"
     r"|(?:(?:i'?m|i was) )?(?:just |only )?joking|(?:scratch|scrap|ignore) that|forget (?:that|i said that|what i said)"
     r"|not really|that was a (?:joke|lie)|that'?s not true)(?:\W+(?:lol|haha\w*|sorry|please))*\W*",
     _I,
 )
-_CHANGES_DAY = re.compile(
+_CHANGES_DAY = LazyPattern(
     r"\b(?:now|instead|moved|postponed|rescheduled|changed|(?:pushed|put|moved) back|brought forward|delayed|after all"
     r"|not (?:on |in )?\w+\W*$)\b",
     _I,
 )
 """Without these a weekday or a month tells of one of several: there are many appointments in a life."""
-_TAKES_BACK = re.compile(
+_TAKES_BACK = LazyPattern(
     r"^\W*(?:actually|wait|no wait|correction|sorry|scratch that|scrap that|i meant|update)\b|\b(?:any ?more|no longer"
     r"|instead|after all|not (?:the )?(?!\w+ing\b)\w+\W*$)"
     r"|\b(?:chang(?:ed|ing) (?:my|our) minds?|call(?:ed|ing) (?:\w+ ){0,2}off|fell through"
@@ -155,22 +156,22 @@ _TAKES_BACK = re.compile(
     r"|decided against|dropped (?:the|that|out)|gave up|given up|backed out)\b",
     _I,
 )
-_RULED_OUT = re.compile(
+_RULED_OUT = LazyPattern(
     r"(?:^|[.!;,] ?)(?:and |but |so )?not (?:the |in |at |on |to )?(\w{3,}),?"
     r" (?:tho|though|after all|any ?more|now|then)\b",
     _I,
 )
-_WISH = re.compile(
+_WISH = LazyPattern(
     r"\b(?:need|needs|want|wants|wanted|look(?:ing)? for|search(?:ing)? for|hop(?:e|ing) for|sav(?:e|ing)(?: up)? for"
     r"|dream(?:ing)? of|apply(?:ing)? for|applied for|bid(?:ding)? (?:on|for)|waiting for)\b",
     _I,
 )
-_GRANTED = re.compile(
+_GRANTED = LazyPattern(
     r"\b(?:got|found|bought|signed|moved into|moving into|adopted|picked up|have the keys|took|landed|we have|i have"
     r"|we've got|i've got|accepted)\b",
     _I,
 )
-_WISHED = re.compile(
+_WISHED = LazyPattern(
     r"\b(?P<what>flat|apartment|house|home|place|room|job|car|bike|van|boat|dog|cat|puppy|kitten|visa|loan|flatmate"
     r"|roommate|babysitter|nanny|therapist|dentist|allotment|internship|apprenticeship)s?\b",
     _I,
@@ -186,7 +187,7 @@ _SAME_WORD = {
     "vacation": "trip",
     "journey": "trip",
 }
-_WORD = re.compile(r"[^\W_]{3,}|\d+")
+_WORD = LazyPattern(r"[^\W_]{3,}|\d+")
 _SMALL_WORDS = frozenset(
     """
     the and for with not now any more anymore longer actually wait sorry correction meant instead scratch that

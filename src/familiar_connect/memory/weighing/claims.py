@@ -9,16 +9,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from familiar_connect.support.lazy_pattern import LazyPattern
+
 _I = re.IGNORECASE
-_WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?", _I)
-_NEGATION = re.compile(
+_WORD = LazyPattern(r"[^\W_]+(?:'[a-z]+)?", _I)
+_NEGATION = LazyPattern(
     r"\b(?:not|never|no longer|any ?more|no (?=\w)|don't|doesn't|isn't|aren't|won't|can't|cannot)", _I
 )
-_PAST_NEGATION = re.compile(r"\b(?:didn't|wasn't|weren't|hadn't|haven't|hasn't|did not|was not|not yet|couldn't)\b", _I)
+_PAST_NEGATION = LazyPattern(
+    r"\b(?:didn't|wasn't|weren't|hadn't|haven't|hasn't|did not|was not|not yet|couldn't)\b", _I
+)
 """What was not so on one day says nothing of the others."""
-_ALWAYS = re.compile(r"\b(?:not|n't) (?:only|just|even|always|all|really sure|sure)\b|\bnot (?:that|so|too|very)\b", _I)
+_ALWAYS = LazyPattern(
+    r"\b(?:not|n't) (?:only|just|even|always|all|really sure|sure)\b|\bnot (?:that|so|too|very)\b", _I
+)
 """A "not" that does not say the opposite."""
-_CHANGE = re.compile(
+_CHANGE = LazyPattern(
     r"\b(?:any ?more|no longer|again|now|finally|after all|actually|these days|stopped|meanwhile)\b", _I
 )
 _BE = {
@@ -50,8 +56,8 @@ _SMALL = frozenset(
 _PLAIN_VERBS = frozenset({"be", "have", "can", "go", "get", "want", "like", "know", "think", "come", "say", "mean"})
 """By themselves they claim nothing that could be told from anything else."""
 
-_HAS = re.compile(r"\b(?:have|has|got|own|owns|keep|keeps|drive|drives|ride|rides|rent|renting|rents|use|uses)\b", _I)
-_DOES = re.compile(
+_HAS = LazyPattern(r"\b(?:have|has|got|own|owns|keep|keeps|drive|drives|ride|rides|rent|renting|rents|use|uses)\b", _I)
+_DOES = LazyPattern(
     r"\b(?:have|has|play|plays|take|takes|taking|do|does|go to|goes to|learn|learning|learns|study|studying|studies"
     r"|sing|sings|member|train|training|practise|smoke|smokes|drink|drinks|eat|eats|run|runs|am in|i'm in|i'm on|is in"
     r"|is on|work|works|working|volunteer|volunteers|teach|teaches|collect|collects)\b",
@@ -61,16 +67,16 @@ _WHAT = (
     r" (?!(?:at|by|for|in|on|to|it|here|there|off|over|me|him|her|them|us|you)\b)(?P<what>(?:[\w'-]+ ?){1,4}?)"
     r"(?=$|[^\w' -]| ?\b(?:to|for|and|in|on|at|last|this|yesterday|because|since|when|now|after|before|so|today)\b)"
 )
-_GIVES_AWAY = re.compile(
+_GIVES_AWAY = LazyPattern(
     rf"\b(?:sold|selling|gave away|giving away|given away|got rid of|scrapped|gave up|given up){_WHAT}", _I
 )
-_ENDS = re.compile(
+_ENDS = LazyPattern(
     r"\b(?:quit|quitting|gave up|giving up|given up|stopped|dropped out of|switched from|cancelled|canceled"
     r"|(?:left|leaving)(?= (?:(?:the|my|our|that) )?(?:\w+ )?(?:choir|band|team|club|church|party|group|company|course"
     rf"|orchestra|union|board)\b)){_WHAT}",
     _I,
 )
-_NOT_YET = re.compile(
+_NOT_YET = LazyPattern(
     r"\b(?:not|never|n't|want to|wanna|might|may|should|could|would|thinking of|think of|considering)\b", _I
 )
 

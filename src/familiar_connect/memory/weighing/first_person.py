@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from familiar_connect.memory.weighing.lasting_words import RELATION as _RELATION
 from familiar_connect.memory.weighing.lasting_words import any_of
 from familiar_connect.memory.weighing.vocabulary import PET as _PET
+from familiar_connect.support.lazy_pattern import LazyPattern
 
 MAX_CLAUSE_CHARS = 300
 
@@ -23,16 +24,16 @@ _I = re.IGNORECASE
 
 MASK = "\u25a1"
 _FOREIGN = (
-    re.compile(r"```.*?(?:```|\Z)", re.DOTALL),
-    re.compile(r"`[^`\n]{1,300}`"),
-    re.compile(r"^[ \t]{0,8}>.*$", re.MULTILINE),
-    re.compile(r"[♪♫][^\n]*"),
-    re.compile(r"\(\([^()\n]{0,600}\)\)"),
-    re.compile(r"(?<![\w*])\*{1,2}[^*\s][^*\n]{0,600}\*{1,2}"),
-    re.compile(r"(?<!\w)_[^_\n]{2,600}_(?!\w)"),
-    re.compile(r"\b(?:https?://|www\.)\S+"),
-    re.compile(r"^'[^'\n]{6,300}'(?=\W)", re.MULTILINE),
-    re.compile(r"[\"“„«][^\"”“»\n]{0,600}[\"”“»]"),
+    LazyPattern(r"```.*?(?:```|\Z)", re.DOTALL),
+    LazyPattern(r"`[^`\n]{1,300}`"),
+    LazyPattern(r"^[ \t]{0,8}>.*$", re.MULTILINE),
+    LazyPattern(r"[♪♫][^\n]*"),
+    LazyPattern(r"\(\([^()\n]{0,600}\)\)"),
+    LazyPattern(r"(?<![\w*])\*{1,2}[^*\s][^*\n]{0,600}\*{1,2}"),
+    LazyPattern(r"(?<!\w)_[^_\n]{2,600}_(?!\w)"),
+    LazyPattern(r"\b(?:https?://|www\.)\S+"),
+    LazyPattern(r"^'[^'\n]{6,300}'(?=\W)", re.MULTILINE),
+    LazyPattern(r"[\"“„«][^\"”“»\n]{0,600}[\"”“»]"),
 )
 _PASTED_LINE = any_of(
     r"^\s*\[?\(?\d{1,2}:\d\d",
@@ -46,8 +47,8 @@ _PASTED_LINE = any_of(
     r"^\s*(?:from|to|subject|date|sent|cc|re|fwd?):\s",
     r"\b(?:na[ -]na|la[ -]la|who?a+[ -]oh?|oh[ -]oh|ooh+|shalala|yeah yeah yeah)\b",
 )
-_LABELLED = re.compile(r"^\s*(?P<label>[^\n:,.!?]{1,40}):\s")
-_STATES = re.compile(r"\b(?:is|was|are|were|has|have|had)\b|\w's\b", _I)
+_LABELLED = LazyPattern(r"^\s*(?P<label>[^\n:,.!?]{1,40}):\s")
+_STATES = LazyPattern(r"\b(?:is|was|are|were|has|have|had)\b|\w's\b", _I)
 """In a label that is a sentence of its own, not somebody's name."""
 _OWN_LABEL = any_of(
     r"^(?:a |one |some |quick |small |little |fun |my |about )*(?:correction|edit|update|facts?|p\.?s\.?|btw|note"
@@ -97,7 +98,7 @@ IMPERATIVE = any_of(
     r"^(?:can|could|would|will) (?:you|u|someone|anyone)\b",
     r"^i (?:want|need|would like|expect|beg|order|command|ask|dare) (?:you|u|ya)\b",
 )
-_LEAD = re.compile(
+_LEAD = LazyPattern(
     r"^(?:\W|(?:hi|hey|hello|hiya|yo|greetings|oh|ah|aw+|uh+|um+|hm+|well|so|ok|okay|yes|yeah|yep|yup|nah|no|nope"
     r"|and|but"
     r"|or|also|plus|btw|fyi|tbh|ngl|imo|tbf|honestly|actually|anyway|anyways|basically|sadly|luckily|unfortunately"
@@ -121,7 +122,7 @@ _LEAD = re.compile(
     r"(?= (?:i|i'm|i've|my|we)\b))(?![\w'-]))+",
     _I,
 )
-_CLAUSE_BREAK = re.compile(
+_CLAUSE_BREAK = LazyPattern(
     r"(?:[,;:—–()…□]+|\s-+\s|\b(?:and|but|so|because|cause|cuz|although|though|while|whereas)\b)\s*",
     _I,
 )
@@ -191,7 +192,7 @@ _SHORT_FORMS = {
     "yrs": "years", "yr": "year", "bday": "birthday", "mam": "mum", "mums": "mum's", "dads": "dad's",
     "prof": "professor",
 }  # fmt: skip
-_WORD = re.compile(r"[\w']+")
+_WORD = LazyPattern(r"[\w']+")
 
 
 def plain_form(clause: str) -> str:
@@ -278,7 +279,7 @@ _PLAIN = any_of(
     r"^(?:can'?t|cannot) (?:eat|drink|do|have|stand|swim|drive) (?!it\b|that\b|this\b)\w",
     r"^gonna (?:visit|move|marry|study|start|travel|adopt|see my|meet my)\b",
 )
-_HERE = re.compile(
+_HERE = LazyPattern(
     r"^(?!(?:i|i'm|it|it's|still|right|over|out|up|down|back|not|nothing|come|in|get|hello|hi|hey|new|you|we|what"
     r"|who|is|are|nice|only|just"
     r"|same|none|welcome|stay|sit|from|around|to|be|look|anyone|anybody|someone|no|good|the|that|this|there|live"
@@ -331,15 +332,15 @@ _TALK_VERB = any_of(
     r"|repeat|continue|stop|start (?:to|over)|like (?:it|that|this)|copied|pasted|pasted|googled|read (?:it|that"
     r"|this|your)|sent|am|was|'m|'ve|'ll|'d)\b",
 )
-_ABOUT_CHAT = re.compile(
+_ABOUT_CHAT = LazyPattern(
     r"\b(?:you|u|your|ur|ya|yours|yourself|this (?:chat|bot|game|app|conversation|message))\b",
     _I,
 )
-_VAGUE_OBJECT = re.compile(
+_VAGUE_OBJECT = LazyPattern(
     r"^(?:it|that|this|these|those|so|too|what|how|one|again|now|here|there|him|her|them|myself)\b|^\W*$",
     _I,
 )
-_NOT_MINE = re.compile(
+_NOT_MINE = LazyPattern(
     r"^(?:my|our) (?:bad|god|goodness|gosh|lord|dear|friends?|love|point|questions?|guess|answer|opinion|mistake"
     r"|apologies|pleasure|turn|message|code|program|script"
     r"|function|error|prompt|request|heart|soul|character|oc|problem|issue|idea|suggestion|advice|theory|brain|mind"
@@ -347,38 +348,38 @@ _NOT_MINE = re.compile(
     r"|name in)\b",
     _I,
 )
-_MINE = re.compile(
+_MINE = LazyPattern(
     r"^(?:my|our) (?:[\w'&.-]+ ){1,6}?(?:'s|is|isn'?t|was|wasn'?t|are|aren'?t|were|has|hasn'?t|had|have|got|gets"
     r"|just|starts?|begins?|ends?|runs?|goes|went|came|comes|broke|died|lives?"
     r"|works?|means?|needs|says (?!:)|takes?|took|fell|made|makes|won|lost|left|looks? like|used to"
     r"|[a-z]{3,}ed)\b(?! (?:it|that|not important)\b)|^(?:my|our) [\w-]+(?:'s|s) (?!\W)",
     _I,
 )
-_I_VERB = re.compile(
+_I_VERB = LazyPattern(
     rf"^(?:i've|ive|i)(?: {_ADVERB})*(?P<habit> (?:don'?t|didn'?t|do not|did not|haven'?t|hadn'?t|no longer|used to"
     rf"|never))?(?: {_ADVERB})*"
     r" (?P<rest>[a-z][\w'-]*(?: .*)?)$",
     _I,
 )
-_I_AM = re.compile(rf"^(?:(?:{_AM})|(?:we'?re|we are|we were|we'?ve been)(?: {_ADVERB})*) (?P<rest>.+)$", _I)
-_I_CAN = re.compile(
+_I_AM = LazyPattern(rf"^(?:(?:{_AM})|(?:we'?re|we are|we were|we'?ve been)(?: {_ADVERB})*) (?P<rest>.+)$", _I)
+_I_CAN = LazyPattern(
     r"^i (?:can|could|can'?t|cannot|couldn'?t) (?:\w+ly )?(?:speak|play|swim|cook|ride|drive|sing|dance|ski|skate"
     r"|knit|juggle|whistle|fly|paint|draw|code|type|eat|drink|have|read (?:music|braille)|sleep)\b(?! (?:it|that"
     r"|this|you|with that)\b)",
     _I,
 )
-_I_WANT = re.compile(
+_I_WANT = LazyPattern(
     r"^i(?:'d| would)? (?:really |always )?(?:want(?:ed)?|like|love|hope|plan|intend|aim|dream) (?:to (?:be|become"
     r"|learn|move|visit|travel|have|buy|quit|study|start|get (?:a|married|my)|adopt|open|write|run|live|go to"
     r"|retire|finish)|of )\b",
     _I,
 )
-_I_WILL = re.compile(
+_I_WILL = LazyPattern(
     r"^(?:i'?ll|i will|we'?ll|we will|i have to|i gotta|i need to|i've got to|i must|i'm gonna|im gonna"
     r"|i'm about to) .+",
     _I,
 )
-_WE_TELL = re.compile(
+_WE_TELL = LazyPattern(
     r"^we(?:'ve|'re| are| were| have| had)? ?(?:just |both |all |finally |recently |also |never |don'?t |didn'?t "
     r"|currently |still )*(?:have|had|got|own|bought|sold|adopt(?:ed)?|met|moved|moving|live|lived|living|married"
     r"|getting|expecting|from|staying|stayed|run|ran"
@@ -387,7 +388,7 @@ _WE_TELL = re.compile(
     r"|to \w+ every)|been (?:married|together|living))\b",
     _I,
 )
-_WHEN_RE = re.compile(_WHEN, _I)
+_WHEN_RE = LazyPattern(_WHEN, _I)
 
 _OTHER_LANGUAGES = any_of(
     r"^(?:ich|wir) (?!wei(?:ß|ss)|glaube|denke|verstehe|meine|will,? dass|möchte,? dass|brauche hilfe)\w+ \w+"

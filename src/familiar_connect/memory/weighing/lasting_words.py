@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from familiar_connect.memory.weighing.vocabulary import GAME, ILLNESS, INSTRUMENT, JOBS, LANGUAGE, PASTIME, PET
+from familiar_connect.support.lazy_pattern import LazyPattern
 
 _I = re.IGNORECASE
 
 
-def any_of(*patterns: str) -> re.Pattern[str]:
+def any_of(*patterns: str) -> LazyPattern:
     """One pattern that finds whatever one of *patterns* does."""
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), _I)
+    return LazyPattern("|".join(f"(?:{pattern})" for pattern in patterns), _I)
 
 
 RELATION = (
@@ -438,7 +439,7 @@ _OWNING = any_of(
     r"|\b(?:it was|was) (?:his|her|my) (?:grand)?(?:mother|father|mum|dad)'?s\b|\bheirloom\b",
 )
 
-LASTING: Mapping[str, tuple[int, re.Pattern[str]]] = MappingProxyType(
+LASTING: Mapping[str, tuple[int, LazyPattern]] = MappingProxyType(
     {
         "event": (3, _LIFE_EVENT),
         "health": (3, _HEALTH),

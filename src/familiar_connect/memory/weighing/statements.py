@@ -36,6 +36,7 @@ from familiar_connect.memory.weighing.first_person import (
 )
 from familiar_connect.memory.weighing.languages.reader import find_rules, weigh_sentence
 from familiar_connect.memory.weighing.lasting_words import LASTING, OF_THE_SENTENCE, ONLY_WHEN, RELATION, STRONG, any_of
+from familiar_connect.support.lazy_pattern import LazyPattern
 from familiar_connect.support.re2_engine import PatternSet
 from familiar_connect.support.text import sentence_spans
 
@@ -126,13 +127,13 @@ _PEEVE = any_of(
 _HYPERBOLE = any_of(
     r"\b(?:kill me|want to die|nearly (?:died|fainted|cried)|i died|i'm dead|dying|to death|almost died)\b"
 )
-_YOU = re.compile(
+_YOU = LazyPattern(
     r"\b(?:you|u|your|ur|ya|yours|yourself|you're|you'll|you've|everyone|everybody|guys|folks)\b(?! know\b"
     r"| can call)",
     re.IGNORECASE,
 )
 
-FADING: Mapping[str, tuple[int, re.Pattern[str]]] = MappingProxyType(
+FADING: Mapping[str, tuple[int, LazyPattern]] = MappingProxyType(
     {
         "now": (2, _NOW),
         "mood": (2, _MOOD),
@@ -165,7 +166,7 @@ WORTH_A_SET = 200
 class KindFinder:
     """Finds the kinds whose pattern a clause has."""
 
-    def __init__(self, patterns: Mapping[str, tuple[int, re.Pattern[str]]]) -> None:
+    def __init__(self, patterns: Mapping[str, tuple[int, LazyPattern]]) -> None:
         self._patterns = {kind: pattern for kind, (_, pattern) in patterns.items()}
         self._kinds = tuple(self._patterns)
         self._searched = 0
@@ -202,34 +203,34 @@ KEPT_WEIGHTS = 4_096
 _I = re.IGNORECASE
 _LASTING_KINDS, _FADING_KINDS = KindFinder(LASTING), KindFinder(FADING)
 
-_RELATIVE = re.compile(r"(?:who|which|where|when)\b", _I)
-_REPORT = re.compile(r"\b(?:said|says|goes|wrote|asked|was like)\W*$", _I)
-_SELF = re.compile(
+_RELATIVE = LazyPattern(r"(?:who|which|where|when)\b", _I)
+_REPORT = LazyPattern(r"\b(?:said|says|goes|wrote|asked|was like)\W*$", _I)
+_SELF = LazyPattern(
     r"^(?:\w+ly |then |just |now |today |still )?(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|we'll|our|me|mine|name's"
     r"|name is|call me)\b|\bcalls? me\b",
     _I,
 )
-_JOINS_OWN = re.compile(r",? (?:and|but) (?=(?:i|i['’]m|i['’]ve|im|ive|my)\b)", _I)
-_NEAR_SELF = re.compile(r"\b(?:me|my|us|our|mine|i|we|i'm|i've|we're)\b", _I)
-_KIN = re.compile(
+_JOINS_OWN = LazyPattern(r",? (?:and|but) (?=(?:i|i['’]m|i['’]ve|im|ive|my)\b)", _I)
+_NEAR_SELF = LazyPattern(r"\b(?:me|my|us|our|mine|i|we|i'm|i've|we're)\b", _I)
+_KIN = LazyPattern(
     rf"^(?:(?:my|our|his|her|their|the|\w+'s) )?(?:[\w-]+ )?{RELATION}\b(?! of the)|^\w+ (?:and (?:i|me)|is my"
     rf"|was my|'s my)\b",
     _I,
 )
-_PRONOUN = re.compile(
+_PRONOUN = LazyPattern(
     r"^(?:(?:and|then|there|now) )?(?:he|she|they|his|her|their|him|he's|she's|they're|they've|he'd|she'd|he'll"
     r"|she'll|we both)\b"
     r"|^(?:it was|that was|it's) (?:his|her|their|over|on)\b",
     _I,
 )
-_THIRD = re.compile(r"\b(?:he|she|his|her|him|hers|he's|she's|they|their|them)\b", _I)
-_OTHERS = re.compile(r"^(?:you|your|you're|u|ur|what|why|how)\b", _I)
-_STRANGER = re.compile(
+_THIRD = LazyPattern(r"\b(?:he|she|his|her|him|hers|he's|she's|they|their|them)\b", _I)
+_OTHERS = LazyPattern(r"^(?:you|your|you're|u|ur|what|why|how)\b", _I)
+_STRANGER = LazyPattern(
     r"^(?:(?:there )?(?:was|were|is)|there's|saw|i saw|some|this) (?:an? |some |this |two )?"
     r"(?:[\w-]+ )?(?:man|woman|guy|girl|bloke|lady|kid|couple|stranger|tourist|people|dude|teenager)s?\b",
     _I,
 )
-_ELIDED = re.compile(
+_ELIDED = LazyPattern(
     r"^(?:got|had|have|been|started|starting|signed|applied|bought|sold|met|quit|lost|found|grew|moved|moving|born"
     r"|working|studying|learning|told|selling|broke|came|went|going|married|engaged|allergic|scared|afraid|never|not"
     r"|used|can't|cannot|don't|turned|turning|interviewed|retired|graduated|adopted|expecting|living|live|work|failed"
@@ -240,7 +241,7 @@ _ELIDED = re.compile(
     r"|which)\b",
     _I,
 )
-_WHOLE = re.compile(
+_WHOLE = LazyPattern(
     r"[?？]|^\W*(?:(?:and|but|so|well|ok|okay|oh|anyway|also|then|now|maybe|no|yes|yeah|hey|hi|lol|haha) )?(?:i|i'm|im"
     r"|i've|ive|i'll|i'd|you|u|your|we|we're|he|she|he's|she's|hes|shes|they|they're|it|it's|its|that|that's|thats|this"
     r"|there|there's|my|our|his|her|who|what|why|how|when|where|please|thanks|thank|bye|good|lol|haha+|ok|okay|anyway"
@@ -248,19 +249,19 @@ _WHOLE = re.compile(
     _I,
 )
 """In a sentence that stands by itself: a subject, a question, a greeting, or laughter."""
-_IMPERSONAL = re.compile(r"^(?:the|a|an|it's|it|that's|there|there's|so|also)\b", _I)
-_BARE_NAME = re.compile(
+_IMPERSONAL = LazyPattern(r"^(?:the|a|an|it's|it|that's|there|there's|so|also)\b", _I)
+_BARE_NAME = LazyPattern(
     r"^(?P<name>[A-Z][\w'-]{1,20})(?= (?:and|proposed|left|died|moved|got|is|was|has|had|asked|told|said|wants|who"
     r"|from|with|just|fell|went|broke|\w{3,}(?:ed|es|s))\b|'s\b|,)"
 )
-_INTIMATE = re.compile(
+_INTIMATE = LazyPattern(
     r"\b(?:proposed|broke up|left me|dumped me|asked me|cheated|loves? me|moved in|married me|passed away)\b", _I
 )
-_NAMED = re.compile(r"(?<=[a-z,;'] )(?P<name>[A-Z][a-zé'-]{1,20})\b")
-_PLACE_BEFORE = re.compile(
+_NAMED = LazyPattern(r"(?<=[a-z,;'] )(?P<name>[A-Z][a-zé'-]{1,20})\b")
+_PLACE_BEFORE = LazyPattern(
     r"\b(?:in|to|from|at|near|on|of|by|until|since|before|after|for|this|next|last|the|a|an)\s+$", _I
 )
-_NAMED_BY_KIN = re.compile(rf"\b{RELATION},? (?:is |called |named |was )?(?P<name>[A-Za-z][\w-]{{2,20}})\b", _I)
+_NAMED_BY_KIN = LazyPattern(rf"\b{RELATION},? (?:is |called |named |was )?(?P<name>[A-Za-z][\w-]{{2,20}})\b", _I)
 _NO_NAME = frozenset(
     """
     is was are were has had have will would can who that which and but not said says told went came got gets

@@ -19,9 +19,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from familiar_connect.support.lazy_pattern import LazyPattern
 
 CODES = ("de", "es", "fr", "ja", "pt", "ru", "zh")
 LASTING_WEIGHTS: Mapping[str, int] = {
@@ -60,33 +62,6 @@ _SENTENCE_START = r"(?:^|[,;:.!…]\s*)\W*"
 _BETWEEN = re.compile(r"\s\|\s|\n")
 
 
-class Expressions:
-    """Expressions of one part, of which `search` finds any; made into a pattern at the first search, which costs far
-    more than the search itself and is never asked of most languages."""
-
-    def __init__(self, listed: str, lists: Mapping[str, str], *, is_spaced: bool, starts: bool = False) -> None:
-        self._listed = listed
-        self._lists = lists
-        self._is_spaced = is_spaced
-        self._starts = starts
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """Where one of them stands in *text* first."""
-        return self._pattern.search(text)
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        parts = []
-        for each in _expressions(self._listed):
-            for name, alternatives in self._lists.items():
-                each = each.replace(f"{{{name}}}", f"(?:{alternatives})")
-            may_go_on = each.endswith("~") or not self._is_spaced
-            parts.append(each.removesuffix("~") if may_go_on else rf"(?:{each})(?!\w)")
-        joined = "|".join(parts)
-        pattern = rf"(?<!\w)(?:{joined})" if self._is_spaced else joined
-        return re.compile(_SENTENCE_START + pattern if self._starts else pattern, _I)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LanguageRules:
     """One language, as its file has it."""
@@ -95,13 +70,13 @@ class LanguageRules:
     script: re.Pattern[str] | None
     small_words: frozenset[str]
     letters: frozenset[str]
-    asks: Expressions
-    supposes: Expressions
-    person: Expressions
+    asks: LazyPattern
+    supposes: LazyPattern
+    person: LazyPattern
     leaves_out_subject: bool
-    states: Mapping[str, Expressions]
-    tells: Mapping[str, Expressions]
-    fades: Mapping[str, Expressions]
+    states: Mapping[str, LazyPattern]
+    tells: Mapping[str, LazyPattern]
+    fades: Mapping[str, LazyPattern]
 
 
 @cache
@@ -111,21 +86,21 @@ def load_rules(code: str) -> LanguageRules:
     is_spaced = found.get("is_spaced", True)
     lists = {name: "|".join(_expressions(each)) for name, each in found["lists"].items()}
 
-    def expressions(listed: str, *, starts: bool = False) -> Expressions:
-        return Expressions(listed, lists, is_spaced=is_spaced, starts=starts and is_spaced)
+    def pattern(listed: str, before: str = "") -> LazyPattern:
+        return LazyPattern(lambda: before + _join(_expressions(listed), lists, is_spaced=is_spaced), _I)
 
-    def by_kind(part: str, weights: Mapping[str, int]) -> dict[str, Expressions]:
+    def by_kind(part: str, weights: Mapping[str, int]) -> dict[str, LazyPattern]:
         kinds: dict[str, Any] = found[part]
-        return {kind: expressions(kinds[kind]) for kind in weights if kind in kinds}
+        return {kind: pattern(kinds[kind]) for kind in weights if kind in kinds}
 
     return LanguageRules(
         code=code,
         script=re.compile(found["script"], _I) if "script" in found else None,
         small_words=frozenset(found.get("small_words", "").split()),
         letters=frozenset(found.get("letters", "")),
-        asks=expressions(found["asks"], starts=True),
-        supposes=expressions(found["supposes"]),
-        person=expressions(found["person"]),
+        asks=pattern(found["asks"], _SENTENCE_START if is_spaced else ""),
+        supposes=pattern(found["supposes"]),
+        person=pattern(found["person"]),
         leaves_out_subject=found.get("leaves_out_subject", False),
         states=by_kind("states", LASTING_WEIGHTS),
         tells=by_kind("tells", LASTING_WEIGHTS),
@@ -145,3 +120,13 @@ def _read_file(name: str) -> dict[str, Any]:
 
 def _expressions(listed: str) -> list[str]:
     return [each.strip() for each in _BETWEEN.split(listed) if each.strip()]
+
+
+def _join(expressions: list[str], lists: Mapping[str, str], *, is_spaced: bool) -> str:
+    parts = []
+    for each in expressions:
+        for name, alternatives in lists.items():
+            each = each.replace(f"{{{name}}}", f"(?:{alternatives})")
+        parts.append(each.removesuffix("~") if each.endswith("~") or not is_spaced else rf"(?:{each})(?!\w)")
+    joined = "|".join(parts)
+    return rf"(?<!\w)(?:{joined})" if is_spaced else joined
