@@ -217,3 +217,25 @@ def test_a_model_nobody_has_is_one_sentence(tmp_path: Path) -> None:
     assert (unknown.returncode, fetchable.returncode) == (1, 1)
     assert "model list" in one_sentence(unknown)
     assert "model get qwen2.5-coder-1.5b" in one_sentence(fetchable)
+
+
+def test_with_one_of_its_servers_down_a_model_answers_all_the_same(tmp_path: Path, server: ModelServer) -> None:
+    """`replicas` names them; `familiar doctor` says which one cannot be reached."""
+    root = make_home(tmp_path, server)
+    settings = root / "character.toml"
+    with model_endpoint(stream_answer("never")) as other:
+        gone = other.base_url
+    written = settings.read_text(encoding="utf-8")
+    named = f'base_url = "{server.base_url}"'
+    assert named in written
+    settings.write_text(
+        written.replace(named, f'base_url = "{gone}"\nreplicas = ["{server.base_url}"]'), encoding="utf-8"
+    )
+
+    for chat in ("one", "two", "three", "four"):  # some of them belong to each server
+        done = run_program(tmp_path, "ask", "Hello?", "--chat", chat)
+        assert (done.returncode, done.stdout) == (0, "Warm tea.\n"), done.stderr
+    told = run_program(tmp_path, "doctor", "--all", "--offline").stdout
+
+    assert [line for line in told.splitlines() if gone in line and "nothing answers there" in line], told
+    assert [line for line in told.splitlines() if server.base_url in line and "a server listens there" in line], told

@@ -242,6 +242,8 @@ def _models(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iter
     by_model: dict[tuple[str, str | None, str | None], list[str]] = {}
     for slot, each in sorted(config.llm.items()):
         by_model.setdefault((each.model, each.address, each.key_variable), []).append(slot)
+        for replica in each.replica_addresses:
+            by_model.setdefault((each.model, replica, None), []).append(slot)
     for (model, address, variable), slots in by_model.items():
         whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
         key = secrets.get(variable) if variable else None

@@ -75,7 +75,8 @@ def _list_models(config: CharacterConfig) -> Iterator[Contact]:
     by_origin: dict[str, list[str]] = {}
     for slot, each in sorted(config.llm.items()):
         if each.address is not None:
-            by_origin.setdefault(origin_of(each.address), []).append(f"{slot} ({each.model})")
+            for address in (each.address, *each.replica_addresses):
+                by_origin.setdefault(origin_of(address), []).append(f"{slot} ({each.model})")
     for origin, slots in by_origin.items():
         yield Contact(origin, UNASKED, f"[llm] prompts go there: {', '.join(slots)}")
 

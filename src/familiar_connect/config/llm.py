@@ -49,6 +49,8 @@ DEFAULT_REPLY_TIMEOUT_S = 600.0
 REPLIES_AT_ONCE = 8
 """Replies that one endpoint is asked for at a time, where nothing else is set."""
 
+MAX_REPLICAS = 64
+
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
@@ -108,6 +110,23 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidValue
     return tuple(value)
+
+
+def _replicas(value: object) -> tuple[tuple[str, float], ...]:
+    """`["http://gpu2:8000/v1 weight=2"]` as pairs."""
+    found: dict[str, float] = {}
+    for item in _words(value):
+        address, _, weight = item.strip().partition(" ")
+        try:
+            share = float(weight.strip().removeprefix("weight=")) if weight else 1.0
+        except ValueError:
+            raise InvalidValue from None
+        if not 0.01 <= share <= 1000:
+            raise InvalidValue
+        found[_web_address(address)] = share
+    if len(found) > MAX_REPLICAS:
+        raise InvalidValue
+    return tuple(found.items())
 
 
 def _biases(value: object) -> tuple[tuple[str, float], ...]:
@@ -198,6 +217,18 @@ class LLMSlotConfig:
     _: KW_ONLY
     fallbacks: tuple[str, ...] = setting(
         (), Rule("a list of model ids", _models), "Models tried in turn when this one fails.", example="[]"
+    )
+    replicas: tuple[tuple[str, float], ...] = setting(
+        (),
+        Rule(
+            'a list of up to 64 addresses such as "http://10.0.0.6:8000/v1" or "http://10.0.0.6:8000/v1 weight=2"',
+            _replicas,
+            may_show=False,
+        ),
+        "Further servers of the same model, beside the one at `base_url`. Each conversation keeps to one of them while "
+        "that one is well; a higher weight brings a server more conversations. No key is sent to a server of another "
+        "origin than `base_url`'s.",
+        example='["http://10.0.0.6:8000/v1", "http://10.0.0.7:8000/v1 weight=2"]',
     )
     max_output_tokens: int | None = setting(
         None,
@@ -330,6 +361,11 @@ class LLMSlotConfig:
         if self.is_embedded:
             return None
         return self.base_url or OPENROUTER_BASE_URL
+
+    @property
+    def replica_addresses(self) -> tuple[str, ...]:
+        """The further servers that are asked; none where the model runs inside the program."""
+        return tuple(address for address, _ in self.replicas) if self.address is not None else ()
 
     @property
     def key_variable(self) -> str | None:

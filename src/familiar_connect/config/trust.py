@@ -126,6 +126,9 @@ class TrustedOrigins:
                 self._check_key(_where(slot, file), key, address)
             if not self.is_trusted(address) or (key is not None and not self.may_send(key, address)):
                 wanted.setdefault(EndpointRequest(_readable_origin(address), key), []).append(slot)
+            for replica in getattr(config, "replica_addresses", ()):
+                if not self.is_trusted(replica):
+                    wanted.setdefault(EndpointRequest(_readable_origin(replica), None), []).append(slot)
         return [EndpointRequest(each.origin, each.key, tuple(names)) for each, names in wanted.items()]
 
     def check(self, slots: Mapping[str, EndpointSettings], *, file: Path | None = None) -> None:

@@ -43,7 +43,6 @@ from familiar_connect.llm.types import (
     CompletionRequest,
     ImagePart,
     Message,
-    Sampling,
     TextPart,
     ToolCall,
     ToolSpec,
@@ -193,7 +192,10 @@ class Generation:
             yield quoted
             return
         guard = self._guard(sent, retry)
-        rounds = ToolLoop(model, sent, tools, self.base.sampling, attempt=retry if has_collapsed else 0)
+        place = f"{self._turn.familiar_id} {self._turn.channel_id}" if self._turn is not None else ""
+        attempt = retry if has_collapsed else 0
+        request = CompletionRequest(sent, sampling=self.base.sampling, attempt=attempt, place=place)
+        rounds = ToolLoop(model, request, tools)
         self.tool_turns = rounds.turns
         try:
             async with aclosing(rounds.pieces()) as pieces:
@@ -335,20 +337,11 @@ def models_to_try(model: ChatModel | None) -> tuple[ChatModel, ...]:
 class ToolLoop:
     """Iterate `pieces()` once; afterwards `turns` holds what was put behind the first messages."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        messages: Sequence[Message],
-        tools: ToolSet | None,
-        sampling: Sampling | None = None,
-        *,
-        attempt: int = 0,
-    ) -> None:
+    def __init__(self, model: ChatModel, request: CompletionRequest, tools: ToolSet | None) -> None:
         self._model = model
-        self._attempt = attempt
-        self._first = list(messages)
+        self._request = request
+        self._first = list(request.messages)
         self._tools = tools
-        self._sampling = sampling
         self._calls_left = MAX_CALLS
         self.turns: list[Message] = []
         """Calls and their results, in order."""
@@ -360,12 +353,11 @@ class ToolLoop:
         said, cost = False, Usage()
         for number in range(MAX_ROUNDS + 1):
             may_call = self._tools is not None and number < MAX_ROUNDS and self._calls_left > 0
-            request = CompletionRequest(
-                with_tool_turns(self._first, self.turns),
+            request = replace(
+                self._request,
+                messages=with_tool_turns(self._first, self.turns),
                 tools=self._tools.specs if self._tools is not None else (),
                 may_call=may_call,
-                sampling=self._sampling,
-                attempt=self._attempt,
             )
             stream = open_stream(self._model, request)
             self.completion = stream.completion

@@ -30,6 +30,7 @@ from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for, local_file_capabilities
+from familiar_connect.llm.replicas import ReplicaChooser, ReplicatedModel
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
 from familiar_connect.llm.sampling import sampling_of
 from familiar_connect.support.web_origin import is_same_origin
@@ -37,6 +38,8 @@ from familiar_connect.support.web_origin import is_same_origin
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
 
+REPLICA_RETRIES = 0
+"""At one server of several: the next one is asked instead."""
 SecretReader = Callable[[str], str | None]
 
 
@@ -130,16 +133,31 @@ class _ClientMaker:
                 retry=self._retry(EMBEDDED_RETRIES, is_main=is_main),
             )
         base_url = config.base_url or OPENROUTER_BASE_URL
-        return LLMClient(
-            api_key=self._key(config, base_url),
-            model=model,
-            base_url=base_url,
-            temperature=config.temperature,
-            limits=limits,
-            capabilities=replace(capabilities_for(model, base_url, config), first_token_s=limits.first_token_s),
-            key_name=key_name(config, base_url),
+
+        def client_at(address: str, retry: RetryPolicy) -> LLMClient:
+            has_key = is_same_origin(address, base_url)
+            return LLMClient(
+                api_key=self._key(config, base_url) if has_key else None,
+                model=model,
+                base_url=address,
+                temperature=config.temperature,
+                limits=limits,
+                capabilities=replace(capabilities_for(model, address, config), first_token_s=limits.first_token_s),
+                key_name=key_name(config, base_url) if has_key else None,
+                fallbacks=() if config.replicas else fallbacks,
+                is_main=is_main,
+                retry=retry,
+            )
+
+        if not config.replicas:
+            return client_at(base_url, self._retry(MAX_RETRIES, is_main=is_main))
+        weights = {base_url: 1.0, **dict(config.replicas)}
+        # Another server is asked sooner than the same one again.
+        members = [client_at(address, self._retry(REPLICA_RETRIES, is_main=False)) for address in weights]
+        return ReplicatedModel(
+            members,
+            ReplicaChooser(weights),
             fallbacks=fallbacks,
-            is_main=is_main,
             retry=self._retry(MAX_RETRIES, is_main=is_main),
         )
 

@@ -205,6 +205,8 @@ class CompletionRequest:
     may_call: bool = True
     """False: the tools are only described, for what was called before; now the model is to speak."""
     sampling: Sampling | None = None
+    place: str = ""
+    """The conversation it belongs to; a model on several servers asks one of them for all of it."""
     attempt: int = 0
     """How often an answer to the same was thrown away: each time the words are chosen more daringly."""
 
