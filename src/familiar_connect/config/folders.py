@@ -148,6 +148,14 @@ class FamiliarFolder:
         """The picture that its owner gave it to stand behind a chat, by the *ending* of its kind."""
         return self.root / f"background{ending}"
 
+    def own_picture(self, ending: str) -> Path:
+        """The picture its owner gave themselves, by the *ending* of its kind."""
+        return self.root / f"you{ending}"
+
+    def persona_picture(self, name: str, ending: str) -> Path:
+        """The picture of a persona of its owner, called *name* as a file is, by the *ending* of its kind."""
+        return self.root / "personas" / f"{name}{ending}"
+
     def card_picture(self, ending: str) -> Path:
         """The card it was made from, where that is a picture."""
         return self.character / f".original{ending}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from familiar_connect.config.edit import find_setting, write_setting
+from familiar_connect.bootstrap.card_files.png import plain_picture
 from familiar_connect.config.load import load_character_config
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.store import PresetStore
@@ -189,6 +190,18 @@ def test_a_persona_is_made_and_locked_to_a_chat(visit: Visit, running: PageProce
     page.get_by_label("you are").select_option("Captain Robin")
     page.get_by_role("button", name="Lock it").click()
     page.get_by_role("heading", name="Locked to chats").wait_for()
+    locked = page.locator(".entries a[href*='/chats/']").get_attribute("href") or ""
+    page.get_by_role("link", name="Captain Robin").first.click()
+    page.get_by_label("A picture").set_input_files(
+        {"name": "robin.png", "mimeType": "image/png", "buffer": plain_picture(20, 20)}
+    )
+    page.get_by_role("button", name="Use it").click()
+    page.locator(".portrait img").wait_for()
+    page.goto(f"{running.origin}{locked}")
+    face = page.locator(".you .avatar img")
+    face.wait_for()
+
+    assert face.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") == 20
 
     root = home / "familiars" / "ember"
     assert load_character_config(root / "character.toml").personas[0].text == "A retired sailor."

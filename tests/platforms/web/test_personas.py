@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.bootstrap.card_files.png import plain_picture
 from familiar_connect.config.load import load_character_config
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
@@ -15,6 +16,7 @@ from tests.fakes.program import make_home, model_endpoint
 from tests.fakes.waiting import wait_until
 from tests.fakes.web_form import send_form
 from tests.platforms.web.test_lore import form_of
+from tests.platforms.web.test_pictures import send as send_picture
 
 pytestmark = needs_page
 
@@ -98,3 +100,32 @@ def test_two_personas_of_one_name_are_refused(page: PageProcess) -> None:
     assert again.status == 400
     assert "another persona has this name" in again.body
     assert form_of(again.body)["text"] == "Somebody else."
+
+
+def test_each_persona_has_a_picture_of_its_own(page: PageProcess, root: Path) -> None:
+    """Beside what one says in the chat it is locked to; it keeps its face under a new name, and it goes along."""
+    save(page, **CAPTAIN)
+    send_picture(page, plain_picture(8, 8), "/personas/picture?name=")
+    send_picture(page, plain_picture(9, 9), "/personas/picture?name=Captain%20Robin")
+    wait_until(lambda: "not in effect yet" not in page.ask("GET", "/personas").body, "the familiar is loaded again")
+    other = page.post("/chats").headers["location"]
+    page.say("Hello")
+    before = page.ask("GET", "/chats/1").body
+    send_form(page, "/personas/chat", chat="1", name="Captain Robin")
+    after, elsewhere = page.ask("GET", "/chats/1").body, page.ask("GET", other).body
+    renamed = send_form(
+        page,
+        "/personas/one",
+        **form_of(page.ask("GET", "/personas/one?name=Captain+Robin").body) | {"name": "../Robin?"},
+    )
+    kept = [each.name for each in (root / "personas").iterdir()]
+    send_form(page, "/personas/one", called="../Robin?", action="delete")
+
+    assert (root / "you.png").read_bytes() == plain_picture(8, 8)
+    assert before.count("/personas/picture?name=&amp;v=") == 2  # beside the line, and beside the field
+    assert after.count("/personas/picture?name=Captain%20Robin&amp;v=") == 2
+    assert "/personas/picture?name=&amp;v=" in elsewhere
+    assert renamed.status == 303, renamed.body
+    assert kept == ["%2E%2E%2FRobin%3F.png"]
+    assert list((root / "personas").iterdir()) == []
+    assert send_picture(page, b"<svg>", "/personas/picture?name=").status == 400

@@ -41,6 +41,7 @@ from familiar_connect.platforms.web.page_controls import PageControls
 from familiar_connect.platforms.web.page_models import PageModels
 from familiar_connect.platforms.web.people_pages import PeoplePages
 from familiar_connect.platforms.web.persona_pages import PersonaPages
+from familiar_connect.platforms.web.persona_pictures import PersonaPicturePages
 from familiar_connect.platforms.web.place_pages import OtherPlaces, PlacePages
 from familiar_connect.platforms.web.place_talk import PlaceTalk
 from familiar_connect.platforms.web.place_talk_pages import PlaceTalkPages
@@ -212,6 +213,7 @@ def _character_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute
         *NotePages(parts.familiar, parts.chats, renderer).routes(),
         *RegexPages(parts.familiar, parts.chats, renderer).routes(),
         *PersonaPages(parts.familiar, parts.chats, renderer, parts.reload).routes(),
+        *PersonaPicturePages(parts.chats.person_pictures, renderer).routes(),
     ]
 
 

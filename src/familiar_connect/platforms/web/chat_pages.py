@@ -145,6 +145,8 @@ class ChatPages:
             model=name_model(self._familiar, chat.channel_id),
             offer=self._models.read_offer(self._familiar),
             chat=chat.channel_id,
+            own_picture=self._chats.person_pictures.url_in_chat(chat.channel_id),
+            persona=self._chats.person_pictures.persona_in(chat.channel_id),
             is_sealed=self._chats.is_sealed(chat.channel_id),
             **self._who_is_here(room),
         )

@@ -40,6 +40,7 @@ from familiar_connect.platforms.web.attached_files import (
 )
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
 from familiar_connect.platforms.web.other_lines import FindOtherLines, OtherLine, no_lines
+from familiar_connect.platforms.web.persona_pictures import PersonaPictures
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
@@ -93,6 +94,8 @@ class ShownMessage:
     """Whether it is so long that only its beginning is shown."""
     other: OtherLine | None = None
     """Where it is at home, where another familiar said it."""
+    picture: str | None = None
+    """The face of the person at the page, on what they said."""
 
     @property
     def is_reply(self) -> bool:
@@ -109,6 +112,7 @@ class WebChats:
         self._find_others = find_others
         self.events = events
         self.attached_files = AttachedFiles(familiar)
+        self.person_pictures = PersonaPictures(familiar)
         self._background = BackgroundTasks("web-chats")
         self._warm_ups = WarmUps(familiar)
         self._locks = KeyedLocks()
@@ -237,6 +241,7 @@ class WebChats:
         versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
         traces = self._traces_of(channel_id, turns, versions)
         others = self._others_of(turns)
+        mine, face = self.person().canonical_key, self.person_pictures.url_in_chat(channel_id)
         return [
             ShownMessage(
                 id=turn.id,
@@ -253,6 +258,7 @@ class WebChats:
                 attached=list_attachments(turn),
                 key=key_of(turn),
                 is_cut=len(turn.display_text) > MAX_SHOWN_CHARS,
+                picture=face if turn.author is not None and turn.author.canonical_key == mine else None,
             )
             for turn in turns
         ]

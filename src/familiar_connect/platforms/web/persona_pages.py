@@ -18,7 +18,7 @@ from familiar_connect.errors import ConfigError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.field_merge import form_state, merge_fields, read_form_state
 from familiar_connect.platforms.web.chats import WebChats
-from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, read_number, redirect
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line
 
@@ -69,15 +69,19 @@ class PersonaPages:
         return found.personas
 
     async def list_personas(self, request: Request) -> Response:
-        return await off_loop(self._list, DONE.get(request.query_params.get("done", ""), ""))
+        done, chat = DONE.get(request.query_params.get("done", ""), ""), read_number(request, "chat")
+        return await off_loop(self._list, done, chat)
 
-    def _list(self, done: str) -> Response:
+    def _list(self, done: str, here: int | None) -> Response:
+        """The list; the chat *here* is the one that somebody comes from."""
         channels, personas = self._familiar.channel_configs, self._read()
         chosen = [(chat, channels.get(chat.channel_id).place.persona) for chat in self._chats.all()]
         return self._renderer.page(
             "personas.html",
             title="Personas",
             personas=personas,
+            from_chat=here,
+            faces={each.name: self._chats.person_pictures.url_of(each.name) for each in personas},
             in_force=personas == self._familiar.config.personas,
             rooms=chosen[:MOST_CHATS],
             locked=[(chat, name) for chat, name in chosen if name][:MOST_CHATS],
@@ -127,6 +131,7 @@ class PersonaPages:
             status=409 if clashes else 400 if problem else 200,
             title=fields["name"] or "New persona",
             called=called,
+            own_picture=self._chats.person_pictures.url_of(called) if called else None,
             fields=fields,
             was=form_state(was),
             clashes=clashes or {},
@@ -149,6 +154,7 @@ class PersonaPages:
         if sent.get("action") == "delete":
             self._find(called)
             self._write([each for each in every if each.name != called])
+            self._chats.person_pictures.remove(called)
             return redirect("/personas?done=gone"), True
         mine = {name: sent.get(name, "").replace("\r\n", "\n").strip() for name in FIELDS}
         there, merged = mine, merge_fields(mine, mine, mine)
@@ -188,6 +194,7 @@ class PersonaPages:
         for chat in self._chats.all():
             if channels.get(chat.channel_id).place.persona == before:
                 channels.set_persona(chat.channel_id, name)
+        self._chats.person_pictures.rename(before, name)
 
 
 def persona_fields(persona: NamedPersona) -> dict[str, str]:

@@ -177,8 +177,15 @@ class PlacePages:
             self._watches.discard(channel_id)
 
     async def show_person(self, request: Request) -> Response:
-        return await off_loop(
-            self._renderer.page, "you.html", title="You", persona=self._chats.persona(), name=self._chats.own_name()
+        return await off_loop(self._show_person)
+
+    def _show_person(self) -> Response:
+        return self._renderer.page(
+            "you.html",
+            title="You",
+            persona=self._chats.persona(),
+            called=self._chats.own_name(),
+            own_picture=self._chats.person_pictures.url_of(""),
         )
 
     async def change_person(self, request: Request) -> Response:

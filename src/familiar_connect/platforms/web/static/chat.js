@@ -112,7 +112,8 @@ export async function start(root) {
     const label = form.querySelector("label[for=words]");
     for (const part of [label, form.querySelector(".you .hidden")]) part.textContent = part.textContent.replace(before, name);
     words.placeholder = words.placeholder.replace(before, name);
-    form.querySelector(".you .avatar").textContent = name.slice(0, 1);
+    const face = form.querySelector(".you .avatar");
+    if (!face.querySelector("img")) face.textContent = name.slice(0, 1);
     form.querySelector(".you").title = form.querySelector(".you").title.replace(before, name);
   }
 

@@ -99,7 +99,7 @@ export function openOutbox(root, { list, address, history, send, drawn, lastId, 
     item.dataset.key = line.key;
     item.innerHTML = '<span class="avatar" aria-hidden="true"></span><p class="who"><bdi></bdi></p><div class="words" dir="auto"><p class="plain"></p></div><p class="delivery" role="status" hidden></p>';
     item.querySelector("bdi").textContent = root.dataset.you;
-    item.querySelector(".avatar").textContent = root.dataset.you.slice(0, 1);
+    item.querySelector(".avatar").replaceWith(document.querySelector(".you .avatar").cloneNode(true));
     item.querySelector(".plain").textContent = [line.text.slice(0, MOST_SHOWN), ...(line.files ?? [])].filter(Boolean).join("\n");
     const entry = { line, item, state, turn: null };
     shown.set(line.key, entry);
