@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from familiar_connect.config.edit import find_setting, write_setting
 from familiar_connect.bootstrap.card_files.png import plain_picture
+from familiar_connect.config.edit import find_setting, write_setting
 from familiar_connect.config.load import load_character_config
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.store import PresetStore
