@@ -499,6 +499,7 @@ OPENS_BY_NAME = {
     "memory.index.minilm": "a file of the installed package",
     "memory.index.vectors.minilm_numpy": "a file of the installed package",
     "llm.local.catalogue": "a file of the installed package",
+    "chat.other_introductions": "a file of the installed package",
     "memory.weighing.languages.rules": "a file of the installed package",
     "llm.embedded.gguf": "a file that the owner names, or one of the home after its path was looked at",
     "memory.maintenance.export_person": "a file that the owner names",

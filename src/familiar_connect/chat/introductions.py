@@ -1,9 +1,12 @@
-"""The name that somebody gives themselves in a message: "I'm Sam", "my name is Sam", "call me Sam"."""
+"""The name that somebody gives themselves in a message: "I'm Sam", "my name is Sam", "call me Sam", "ich heiße Sam"."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+from familiar_connect.chat.other_introductions import asks_name_elsewhere, find_given_names, is_no_name_elsewhere
+from familiar_connect.support.letters import LETTER
 
 MAX_NAME_CHARS = 40
 MAX_READ_CHARS = 2_000
@@ -14,7 +17,10 @@ _ENDS = (
     r"(?=\s*$|\s*[\n,.!;:()]|\s+-|\s+(?:and|but|btw|by the way|now|please|from|here|instead|not|these days|for short"
     r"|though|nice|lol|haha|then|what|who|how|pleased|hi|hello|again)\b)"
 )
-_NAME = r"(?P<name>[^\W\d_][^\W\d_'’-]*(?:['’-][^\W\d_]{2,}){0,2}\.?(?: [A-Z][^\W\d_]+(?:['’-][^\W\d_]{2,})?){0,2})"
+_NAME = (
+    rf"(?P<name>(?:{LETTER})+(?:['’-](?:{LETTER}){{2,}}){{0,2}}\.?"
+    rf"(?: [A-Z](?:{LETTER})+(?:['’-](?:{LETTER}){{2,}})?){{0,2}})"
+)
 _SAID = re.compile(
     _BEGINS + r"(?:my (?:first |real |full )?name(?:['’]?s| is)|(?:the )?name(?:['’]s| is)"
     r"|(?:please |just |you can |you may |everyone |everybody |people |friends |my friends |they )?call(?:s)? me"
@@ -23,7 +29,8 @@ _SAID = re.compile(
 )
 _AM = re.compile(_BEGINS + r"(?:i(?:['’]?m| am)|this is) " + _NAME + _ENDS, re.IGNORECASE)
 _PLAYED = re.compile(
-    r"^\s*[>*_\"“(/]|\b(?:pretend|imagine|suppose|let['’]?s say|if|what if|once upon)\b|[\"“”]", re.IGNORECASE
+    r"^\s*[>*_\"“„«「『(/]|\b(?:pretend|imagine|suppose|let['’]?s say|if|what if|once upon)\b|[\"“”„«»「」『』]",
+    re.IGNORECASE,
 )
 _ASKED = re.compile(
     r"\b(?:your name|(?:should|shall|may|do|can) i call you|who are you)\b[^.!?\n]{0,40}\?\W*$", re.IGNORECASE
@@ -32,7 +39,8 @@ _ASKED = re.compile(
 _ANSWER = re.compile(
     r"^\s*(?i:(?:it['’]?s|i['’]?m|i am|the name is|just) )?"
     + _NAME
-    + r"(?i: here)?(?:[.!,]*|[.!,]?\s+(?i:(?:and )?(?:you|yours?|what['’]?s yours|who are you|hi|hello|hey)[?!.]*))\s*$"
+    + r"(?i: here)?(?:[.!,。！]*"
+    + r"|[.!,]?\s+(?i:(?:and )?(?:you|yours?|what['’]?s yours|who are you|hi|hello|hey)[?!.]*))\s*$"
 )
 _NO_NAMES = frozenset(
     """
@@ -70,7 +78,8 @@ class Introduction:
 
 def asks_for_name(text: str) -> bool:
     """Whether *text* ends by asking somebody what they are called."""
-    return bool(_ASKED.search(text[-MAX_READ_CHARS:]))
+    text = text[-MAX_READ_CHARS:]
+    return bool(_ASKED.search(text)) or asks_name_elsewhere(text)
 
 
 def read_introduction(text: str, *, was_asked: bool = False) -> Introduction | None:
@@ -80,11 +89,22 @@ def read_introduction(text: str, *, was_asked: bool = False) -> Introduction | N
         return None
     if (name := _find(_SAID, text, plain=True)) is not None:
         return Introduction(name, True)
+    if (given := _find_elsewhere(text, was_asked=was_asked)) is not None and given.is_plain:
+        return given
     answer = _ANSWER.match(text) if was_asked and len(text.split()) <= MAX_ANSWER_WORDS else None
     if answer is not None and (name := _clean(answer["name"], plain=True)):
         return Introduction(name, True)
     name = _find(_AM, text, plain=False)
-    return Introduction(name, False) if name is not None else None
+    return Introduction(name, False) if name is not None else given
+
+
+def _find_elsewhere(text: str, *, was_asked: bool) -> Introduction | None:
+    """The first name that is given in *text* in another language than English, and that is not asked about."""
+    for given in find_given_names(text, was_asked=was_asked):
+        name = _clean(given.name, plain=True)
+        if name and text[given.end :].lstrip()[:1] not in ("?", "？", "؟"):
+            return Introduction(name, given.is_plain)
+    return None
 
 
 def _find(pattern: re.Pattern[str], text: str, *, plain: bool) -> str | None:
@@ -99,9 +119,14 @@ def _find(pattern: re.Pattern[str], text: str, *, plain: bool) -> str | None:
 def _clean(name: str, *, plain: bool) -> str | None:
     """*name* as one writes it; None for a word that is none."""
     first, *others = name.rstrip(".").split()
-    if first.casefold() in _NO_NAMES or len(name) > MAX_NAME_CHARS or re.search(r"['’]s$", name):
+    if (
+        first.casefold() in _NO_NAMES
+        or is_no_name_elsewhere(first)
+        or len(name) > MAX_NAME_CHARS
+        or re.search(r"['’]s$", name)
+    ):
         return None
     if not plain and not first[0].isupper():
         return None
     first = first[0].upper() + first[1:] if first.islower() else first
-    return " ".join([first, *(other for other in others if other[0].isupper())])
+    return " ".join([first, *(other for other in others if not other[0].islower())])

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from importlib.resources import files
 
-_SIGNS_FROM, _SIGNS_TO = 0x0300, 0x1900
-"""Between them stand the marks that belong to a letter: accents, and vowels of Hebrew, Arabic, Indic and Thai."""
-MARKS = "".join(chr(code) for code in range(_SIGNS_FROM, _SIGNS_TO) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+from familiar_connect.support.letters import MARKS
+
 _RUN = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*"
 WORD = re.compile(rf"{_RUN}(?:['’]{_RUN})*")
 PIECE = re.compile(_RUN)
 """A word as an index tells them apart: what stands above a letter belongs to it, an apostrophe does not."""
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-"""Japanese, Chinese, Thai, Lao, Burmese and Khmer."""
 _CLUSTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 LEAST_KNOWN = 0.45
 """Of the letters of a text, those in words of an English vocabulary, from which on it counts as English."""

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from familiar_connect.identity import Author
-from familiar_connect.memory.index.letters import PIECE, UNSPACED, WORD, is_english, split_clusters
+from familiar_connect.memory.index.letters import PIECE, WORD, is_english, split_clusters
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, tells_number, tells_time
+from familiar_connect.support.letters import UNSPACED
 from familiar_connect.support.text import is_meant_as_name, without_surrogates
 
 MAX_QUESTION_CHARS = 2_000

@@ -17,7 +17,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from familiar_connect.memory.index.letters import UNSPACED, WORD, split_clusters
+from familiar_connect.memory.index.letters import WORD, split_clusters
+from familiar_connect.support.letters import UNSPACED
 
 if TYPE_CHECKING:
     import numpy as np
