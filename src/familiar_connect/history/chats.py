@@ -95,6 +95,11 @@ class ChatRegistry:
         """Channel id of the place that the chat *channel_id* belongs to."""
         return next((chat.place_id for chat in self._rows() if chat.channel_id == channel_id), channel_id)
 
+    def is_deleted(self, channel_id: int) -> bool:
+        """Whether that is the id of a chat which no list has any more."""
+        is_own = LOWEST_OWN_ID <= channel_id < HIGHEST_OWN_ID
+        return is_own and all(chat.channel_id != channel_id for chat in self._rows())
+
     def siblings(self, channel_id: int) -> frozenset[int]:
         """Channel ids of the other chats of the place that the chat *channel_id* belongs to."""
         rows = self._rows()

@@ -35,6 +35,8 @@ from familiar_connect.support.text import pluralize
 MAX_DRAFTS = 200
 LOOK_BACK = 200
 """Newest lines of a chat that can be named by number."""
+STEP = 500
+"""Lines read at once where all of a chat are."""
 NOTHING_SAID = "Nothing has been said here yet."
 NO_REPLY_YET = "The last line is not my reply: /regenerate answers it."
 
@@ -234,6 +236,29 @@ class ChatControls:
         await off_loop(self._versions.mark_turns, [turn.id], TurnMark.undone)
         self._on_change(turn.channel_id, turn.id, None)
         await self._correct_memory()
+
+    async def remove_all(self, channel_id: int) -> int:
+        """Take back everything that was said in a chat, and end the reply under way; how many lines those were."""
+        await self._queue.stop(channel_id)
+        await self._queue.wait_until_channel_idle(channel_id)
+        there = await off_loop(self._standing_ids, channel_id)
+        gone = await off_loop(self._versions.mark_turns, there, TurnMark.undone)
+        for turn_id in gone:
+            self._on_change(channel_id, turn_id, None)
+        await self._correct_memory()
+        return len(gone)
+
+    def _standing_ids(self, channel_id: int) -> list[int]:
+        found: list[int] = []
+        while step := self._history.turns_after(
+            familiar_id=self._familiar_id,
+            channel_id=channel_id,
+            after_id=found[-1] if found else 0,
+            limit=STEP,
+            with_hidden=True,
+        ):
+            found += [turn.id for turn in step]
+        return found
 
     # Showing
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, last_context_file
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat, copy_turns
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.no_follow import remove_file
 from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
 
@@ -60,6 +61,25 @@ def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | 
     states = StoryStateStore(FamiliarFolder(familiar.root).story)
     states.save(chat.channel_id, states.load(channel_id))
     return chat, count
+
+
+async def delete_chat(familiar: Familiar, chat: Chat) -> int:
+    """Take a chat away: all of its lines are taken back, and no list has it any more; how many lines those were.
+
+    The first chat of a place stays, empty, since it is the place itself.
+    """
+    gone = await familiar.reply_path.controls.remove_all(chat.channel_id)
+    await off_loop(_forget_chat, familiar, chat)
+    return gone
+
+
+def _forget_chat(familiar: Familiar, chat: Chat) -> None:
+    folder = FamiliarFolder(familiar.root)
+    StoryStateStore(folder.story).forget(chat.channel_id)
+    remove_file(last_context_file(folder.channels, chat.channel_id))
+    if not chat.is_first:
+        familiar.stores.chats.remove(chat)
+        remove_file(folder.channel_file(chat.channel_id))
 
 
 async def suggest_chats(familiar: Familiar, place_id: int, begun: str) -> list[str]:

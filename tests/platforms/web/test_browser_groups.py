@@ -13,7 +13,10 @@ from urllib.parse import urlencode
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.groups import TurnOrder, change_group, load_group, write_group
+from familiar_connect.history.chats import ChatRegistry
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from tests.fakes.browser import open_visit
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
@@ -64,6 +67,11 @@ def send_form(page: PageProcess, path: str, fields: dict[str, str]) -> Answered:
     """A form of the page, sent without a script."""
     kind = "application/x-www-form-urlencoded"
     return page.ask("POST", path, urlencode(fields), origin=page.origin, content_type=kind)
+
+
+def name_chats(home: Path, familiar: str) -> list[str]:
+    """The chats that one of them has."""
+    return [each.name for each in ChatRegistry(HomeFolder(home).familiar(familiar)).all(CHANNEL_ID)]
 
 
 def lines(page: Page) -> list[tuple[str, str]]:
@@ -185,6 +193,12 @@ def test_a_group_needs_no_script(running: PageProcess, home: Path) -> None:
 
     assert "Wren?" in body
     assert body.count('class="message own') >= 1
+
+    begun = [name_chats(home, each) for each in ("ember", "wren")]
+    send_form(running, f"{chat}/delete", {})
+
+    assert all("group hill-top" in names for names in begun)
+    assert not any("group hill-top" in name_chats(home, each) for each in ("ember", "wren"))
 
     form = running.ask("GET", "/groups/hill-top").body
     fields = {name: unescape(value) for name, value in FIELD.findall(form)}

@@ -148,3 +148,30 @@ def test_no_page_sends_anybody_to_a_command_line_for_what_a_page_can_do() -> Non
     found = {name for name, text in texts.items() if "<code>familiar " in text or '("`familiar ' in text}
 
     assert found == {"place.html"}
+
+
+async def test_a_deleted_chat_is_in_no_list_and_in_no_prompt(tmp_path: Path) -> None:
+    """Nothing said in it is found again; the first chat is emptied, and what was said elsewhere stays."""
+    async with scripted_familiar(tmp_path, lambda _: "Aye.") as house, served_page(house.familiar) as page:
+        chats, store = house.familiar.stores.chats, house.familiar.history_store
+        other = chats.start(1, "Secrets")
+        for channel, text, many in ((other.channel_id, "The zeppelin is hidden", 510), (1, "The kettle is on", 3)):
+            for number in range(many):
+                store.append_turn(familiar_id="ember", channel_id=channel, role="user", content=f"{text} {number}")
+        about = (await ask(page, f"/chats/{other.channel_id}/about")).body
+        gone = await send(page, f"/chats/{other.channel_id}/delete")
+        shown = (await ask(page, gone.headers["location"])).status
+        names = [each.name for each in chats.all(1)]
+        lists = (await ask(page, "/chats/1")).body
+        found = (await ask(page, "/search?q=zeppelin")).body
+        again = await ask(page, f"/chats/{other.channel_id}")
+        await send(page, "/chats/1/delete")
+        emptied = (await ask(page, "/chats/1")).body
+
+    assert "Delete 510 lines" in about
+    assert (gone.status, shown, names) == (303, 303, ["main"])
+    assert "Elsewhere" not in lists
+    assert "kettle is on 2" in lists
+    assert "No line has all of these words" in found
+    assert again.status == 400
+    assert "kettle" not in emptied

@@ -119,6 +119,7 @@ class ChatShelfPages:
             problem=problem,
             folders=sorted({each.folder for each in self._chats.all() if each.folder}),
             longest=MAX_NAME_CHARS,
+            is_group=self._chats.is_group(chat),
             is_sealed=self._chats.is_sealed(channel_id),
             lines=self._familiar.history_store.count(familiar_id=self._familiar.id, channel_id=channel_id),
             today=self._familiar.clock.now().astimezone(self._zone).strftime("%Y-%m-%d"),

@@ -46,6 +46,7 @@ class ChatVerbs(Protocol):
     async def branch(self, channel_id: int, turn_id: int) -> Chat: ...
     async def greet(self, channel_id: int, number: str) -> None: ...
     async def speak_for(self, channel_id: int) -> str: ...
+    async def delete(self, chat: Chat) -> None: ...
     def start(self, channel_id: int, doing: Callable[[int], Awaitable[None]]) -> None: ...
 
 
@@ -66,6 +67,7 @@ class ControlPages:
             ("undo", self.undo, "POST"),
             ("impersonate", self.speak_for, "POST"),
             ("greeting", self.greet, "POST"),
+            ("delete", self.delete, "POST"),
             ("messages/{turn:number}/edit", self.show_editor, "GET"),
             ("messages/{turn:number}/edit", self.edit, "POST"),
             ("messages/{turn:number}/hide", self.hide, "POST"),
@@ -159,6 +161,13 @@ class ControlPages:
         async with self._verbs_of(chat) as verbs:
             made = await verbs.branch(chat.channel_id, request.path_params["turn"])
         return answer_json({"chat": made.channel_id}) if is_script(request) else back_to(made)
+
+    async def delete(self, request: Request) -> Response:
+        """Take the whole chat away, and to the latest of those that stay."""
+        chat = await self._pages.chat_of(request)
+        async with self._verbs_of(chat) as verbs:
+            await verbs.delete(chat)
+        return redirect("/")
 
     def _done(self, request: Request, chat: Chat) -> Response:
         return answer_json({"done": True}) if is_script(request) else back_to(chat)

@@ -12,6 +12,7 @@ from familiar_connect.platforms.group_talk import name_line_of, origin_of_line
 from familiar_connect.platforms.web.group_place import GroupSeat
 from familiar_connect.platforms.web.group_room import GroupRoom
 from familiar_connect.reply.chat_controls import ChatControls, ControlDoor, ControlResult
+from familiar_connect.slash.chats import delete_chat
 from familiar_connect.support.aio import off_loop
 
 NAMELESS = "That line came in before everybody here knew it by one name, so it cannot be changed for all of them."
@@ -159,6 +160,15 @@ class GroupControls:
     async def branch(self, channel_id: int, turn_id: int) -> Chat:
         """Not of a group."""
         raise HistoryError(NO_BRANCH)
+
+    async def delete(self, chat: Chat) -> None:
+        """Take the chat away from every member; pages that show it go to another one."""
+        async with self._room.lock:
+            for seat in self._room.seats.values():
+                own = await off_loop(seat.chats.require, seat.channel_id)
+                await delete_chat(seat.familiar, own)
+                stays = await off_loop(seat.chats.current)
+                seat.chats.events.publish(seat.channel_id, "go", chat=stays.channel_id)
 
     async def greet(self, channel_id: int, number: str) -> None:
         """Not of a group."""

@@ -13,7 +13,7 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.history.chats import MAX_NAME_CHARS, Chat
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
-from familiar_connect.slash.chats import branch_chat
+from familiar_connect.slash.chats import branch_chat, delete_chat
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import GREETING
 from familiar_connect.support.aio import off_loop
@@ -119,6 +119,12 @@ class PageControls:
     async def speak_for(self, channel_id: int) -> str:
         """What the person might say next; nothing of it is kept."""
         return await self._controls.speak_for(await self._door(channel_id))
+
+    async def delete(self, chat: Chat) -> None:
+        """Take the chat away; pages that show it go to another one."""
+        await delete_chat(self._familiar, chat)
+        stays = await off_loop(self._chats.current)
+        self._chats.events.publish(chat.channel_id, "go", chat=stays.channel_id)
 
     async def greet(self, channel_id: int, number: str) -> None:
         """Begin the chat with another of the character's greetings."""

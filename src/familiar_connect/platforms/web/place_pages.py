@@ -69,7 +69,8 @@ class OtherPlaces:
         ours = {chat.channel_id for chat in familiar.stores.chats.all(CHANNEL_ID)}
         found = familiar.history_store.distinct_other_channels(familiar_id=familiar.id, exclude_channel_id=CHANNEL_ID)
         names = familiar.labels.read_channels()
-        others = [each.channel_id for each in found if each.channel_id not in ours][:MOST_PLACES]
+        others = [each.channel_id for each in found if each.channel_id not in ours]
+        others = [each for each in others if not familiar.stores.chats.is_deleted(each)][:MOST_PLACES]
         return [self._named(channel_id, names.get(channel_id)) for channel_id in others]
 
     def require(self, channel_id: int) -> OtherPlace:
