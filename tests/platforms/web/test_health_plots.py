@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.context.providers.content_search.unfiltered import NO_SIDE_WORK
 from familiar_connect.observe.trace import StageSpan, TurnTrace
-from familiar_connect.platforms.web.health_plots import HEIGHT, MOST_BARS, WIDTH, draw_plots
+from familiar_connect.platforms.web.health_plots import HEIGHT, MOST_BARS, WIDTH, Happening, draw_plots
 from familiar_connect.reply.inspection.plain_troubles import describe_trouble
 from familiar_connect.reply.inspection.turn_view import troubles_of, view_turn
 from tests.fakes.traces import a_trace
@@ -35,7 +35,7 @@ def test_turns_of_a_day_are_shown_by_the_hour() -> None:
     turns = [turn(1, timedelta(), 1.0), turn(2, timedelta(hours=3), 2.0), turn(3, timedelta(hours=3, minutes=5), 4.0)]
     plot = next(each for each in draw_plots(turns, HERE) if each.name == "time")
 
-    assert [(bar.x, bar.trace_id) for bar in plot.bars] == [(0.0, "t1"), (WIDTH * 3 / 4, "t3")]
+    assert [(bar.x, bar.href) for bar in plot.bars] == [(0.0, "/turns/t1"), (WIDTH * 3 / 4, "/turns/t3")]
     assert [bar.height for bar in plot.bars] == [HEIGHT / 4, HEIGHT]
     assert plot.bars[1].label == "Sat 15:00: 4.0 s, 2 turns"
     assert (plot.top, plot.begin, plot.end) == ("4.0 s", "Sat 12:00", "Sat 15:00")
@@ -50,6 +50,26 @@ def test_turns_of_many_weeks_are_shown_by_the_day() -> None:
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in plots["tokens"].bars)
     assert plots["tokens"].top == "110"
     assert "errors" not in plots
+
+
+def test_money_recall_stages_and_memory_are_drawn_beside_it() -> None:
+    """Where turns tell of them; a change of memory leads to its file, and one outside of the time is left out."""
+    search = {"id": "content_search", "found": [{"id": 1}, {"id": 2}]}
+    gathered = StageSpan("assemble", 0.0, 0.25, {"provider_outcomes": [search]})
+    turns = [turn(1, timedelta(), cost=0.5), turn(2, timedelta(hours=1), cost=0.25)]
+    turns = [replace(each, stages=(gathered, *each.stages)) for each in turns]
+    moments = (NOON - timedelta(days=1), NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1, minutes=5))
+    changes = [Happening(at, f"/memory/versions?path={number}") for number, at in enumerate(moments)]
+    plots = {each.name: each for each in draw_plots(turns, HERE, changes)}
+
+    assert [bar.label for bar in plots["money"].bars] == ["Sat 12:00: 0.5000, 1 turn", "Sat 13:00: 0.2500, 1 turn"]
+    assert (plots["recall"].top, plots["gather"].top) == ("2", "0.25 s")
+    assert [(bar.href, bar.height) for bar in plots["memory"].bars] == [
+        ("/memory/versions?path=1", HEIGHT / 2),
+        ("/memory/versions?path=2", HEIGHT),
+    ]
+    assert plots["memory"].bars[1].label == "Sat 13:00: 2, 2 changes"
+    assert "send" not in plots
 
 
 def test_what_lies_in_one_hour_is_no_plot() -> None:

@@ -14,11 +14,13 @@ from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.observe.report import PROVIDER_COLUMNS, TIME_COLUMNS, provider_rows, stage_rows, summary_rows
 from familiar_connect.observe.spending import DayRecord
 from familiar_connect.observe.spending_report import spending_facts
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.platforms.web.health_plots import HEIGHT, WIDTH, draw_plots
+from familiar_connect.platforms.web.health_plots import HEIGHT, WIDTH, Happening, draw_plots
+from familiar_connect.platforms.web.memory_edit_pages import versions_address
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.turn_view import troubles_of
@@ -33,6 +35,7 @@ LAST_TURNS = (100, 500, 2_000)
 """How many turns may be looked at."""
 ERRORS_SHOWN = 20
 CHECK_TIMEOUT_S = 300.0
+MOST_CHANGES = 5_000
 MAX_FILES_SIZED = 50_000
 
 
@@ -94,7 +97,7 @@ class HealthPages:
             provider_columns=PROVIDER_COLUMNS,
             providers=provider_rows(traces),
             errors=list(_errors(traces))[:ERRORS_SHOWN],
-            plots=draw_plots(traces, ZoneInfo(self._familiar.config.display_tz)),
+            plots=draw_plots(traces, ZoneInfo(self._familiar.config.display_tz), self._memory_changes()),
             plot_size=(WIDTH, HEIGHT),
             spending=spending_facts(today, self._familiar.config.limits),
             index=self._index(),
@@ -102,6 +105,12 @@ class HealthPages:
             disk=self._disk(),
             free=f"{shutil.disk_usage(self._familiar.root).free / 1e9:.1f} GB",
         )
+
+    def _memory_changes(self) -> list[Happening]:
+        """The latest changes of memory files."""
+        audit = self._familiar.memory_store.audit
+        found = Versions(audit).log(last=MOST_CHANGES) if audit is not None else []
+        return [Happening(each.entry.timestamp, versions_address(each.rel_path)) for each in found]
 
     async def _writer(self) -> WriterState:
         waiting = await self._familiar.memory_writer_scheduler.count_waiting()
