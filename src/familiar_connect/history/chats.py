@@ -278,6 +278,16 @@ def count_turns(root: Path) -> int | None:
     return None
 
 
+def list_standing_turns(history: HistoryStore, familiar_id: str, channel_id: int) -> list[int]:
+    """The turns of a chat, hidden ones too, without those taken back."""
+    rows = history.database.read(
+        "SELECT id FROM turns WHERE familiar_id = ? AND channel_id = ? AND (mark IS NULL OR mark <> 'undone')"
+        " ORDER BY id",
+        (familiar_id, channel_id),
+    )
+    return [int(row[0]) for row in rows]
+
+
 def _open_to_look(folder: FamiliarFolder) -> AbstractContextManager[sqlite3.Connection]:
     # A reader cannot take away the files that it makes beside a database in peace, so it is told to make none.
     access = "mode=ro" if folder.history_wal.exists() else "mode=ro&immutable=1"

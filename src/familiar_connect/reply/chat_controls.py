@@ -17,6 +17,7 @@ from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevisio
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import DeliveryError, HistoryError
+from familiar_connect.history.chats import list_standing_turns
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.message_metadata import alter_of, find_answered_ids, own_turn_facts
 from familiar_connect.history.store import HistoryStore
@@ -35,8 +36,6 @@ from familiar_connect.support.text import pluralize
 MAX_DRAFTS = 200
 LOOK_BACK = 200
 """Newest lines of a chat that can be named by number."""
-STEP = 500
-"""Lines read at once where all of a chat are."""
 NOTHING_SAID = "Nothing has been said here yet."
 NO_REPLY_YET = "The last line is not my reply: /regenerate answers it."
 
@@ -241,24 +240,12 @@ class ChatControls:
         """Take back everything that was said in a chat, and end the reply under way; how many lines those were."""
         await self._queue.stop(channel_id)
         await self._queue.wait_until_channel_idle(channel_id)
-        there = await off_loop(self._standing_ids, channel_id)
+        there = await off_loop(list_standing_turns, self._history, self._familiar_id, channel_id)
         gone = await off_loop(self._versions.mark_turns, there, TurnMark.undone)
         for turn_id in gone:
             self._on_change(channel_id, turn_id, None)
         await self._correct_memory()
         return len(gone)
-
-    def _standing_ids(self, channel_id: int) -> list[int]:
-        found: list[int] = []
-        while step := self._history.turns_after(
-            familiar_id=self._familiar_id,
-            channel_id=channel_id,
-            after_id=found[-1] if found else 0,
-            limit=STEP,
-            with_hidden=True,
-        ):
-            found += [turn.id for turn in step]
-        return found
 
     # Showing
 
