@@ -51,6 +51,31 @@ def test_a_name_is_known_in_the_form_it_has(question: str, named: set[str]) -> N
 
 
 @pytest.mark.parametrize(
+    ("question", "known"),
+    [
+        ("Что говорили о Мике вчера?", "Mika"),
+        ("ミカさんの猫の名前は?", "Mika"),
+        ("미카의 고양이", "Mika"),
+        ("मीका कहाँ है", "Mika"),
+        ("Πού είναι η Μίκα;", "Mika"),
+        ("what did Mika say", "ミカ"),
+        ("where is Natasha", "Наташа"),
+        ("ナタシャはどこ", "Наташа"),
+        ("اين ميكا", "Mika"),
+    ],
+)
+def test_a_name_is_known_in_another_script(question: str, known: str) -> None:
+    """By what it sounds like."""
+    assert parse_query(question, names=[known], now=NOW).names == {known.lower()}
+
+
+@pytest.mark.parametrize("question", ["Где наша мама?", "ミルクはどこ", "米卡在哪里", "what did Mika say"])
+def test_other_words_are_no_name_of_another_script(question: str) -> None:
+    """However alike they look."""
+    assert not parse_query(question, names=["Maxim", "Михаил", "ミキオ"], now=NOW).names
+
+
+@pytest.mark.parametrize(
     "text", ["what did I say about the boiler", "omg did they rly buy the old boat??", "wifi password"]
 )
 def test_english_is_told(text: str) -> None:

@@ -16,6 +16,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.index.letters import PIECE, WORD, is_english, split_clusters
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, tells_number, tells_time
 from familiar_connect.support.letters import UNSPACED
+from familiar_connect.support.name_forms import find_other_forms
 from familiar_connect.support.text import is_meant_as_name, without_surrogates
 
 MAX_QUESTION_CHARS = 2_000
@@ -105,9 +106,6 @@ _JOINS_NAMES = re.compile(r"\s*(?:,\s*)?(?P<and>(?:and|or|und|oder|et|ou|y)\s+|[
 """What stands between two names of a list; its last two have a word between them."""
 _STEM_CUTS = ((8, 3), (6, 2), (4, 1))
 """From so many letters on, how many at the end of a word may be its ending."""
-LONGEST_ENDING = 3
-LEAST_DECLINED = 4
-"""Letters of a name that is looked for with other endings."""
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _CAPITAL_WORD = re.compile(r"\b[A-Z][a-z]+")
 
@@ -139,8 +137,9 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
     text, names = _shorten(utterance), list(names)
     mentioned = written = frozenset(_find_mentioned(text, names))
     others = not is_english(_without(text, mentioned))
-    if others:
-        declined = dict(_find_declined(text, [name for name in names if name.strip().lower() not in mentioned]))
+    if others or not text.isascii() or not all(map(str.isascii, names)):
+        unmentioned = [name for name in names if name.strip().lower() not in mentioned]
+        declined = dict(find_other_forms(text, unmentioned, found=mentioned, with_endings=others))
         mentioned, written = mentioned.union(declined), written.union(declined.values())
     meaning = _without(text, written)
     spans, timeless = extract_times(text, now)
@@ -296,24 +295,6 @@ def _find_mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
         is_within = len(low) > 1 and low in flat and (" " in low or UNSPACED.search(low))
         if (low in words and len(low) > 1) or (is_within and (UNSPACED.search(low) or f" {low} " in f" {flat} ")):
             yield low
-
-
-def _find_declined(text: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of *names* that stand in *text* with another ending and a capital, each with the form it has there."""
-    capitals = [match[0].lower() for match in WORD.finditer(text) if match[0][0].isupper()]
-    for name in names:
-        low = name.strip().lower()
-        if form := next((word for word in capitals if _is_form_of(low, word)), ""):
-            yield low, form
-
-
-def _is_form_of(name: str, word: str) -> bool:
-    """Whether *word* may be *name* with another ending: Мике for Мика, Mikas for Mika, Elif'in for Elif."""
-    if len(name) < LEAST_DECLINED:
-        return False
-    stem = name if word.startswith(name) else name[:-1]
-    ending = word.removeprefix(stem).replace("'", "").replace("’", "")
-    return word.startswith(stem) and len(ending) <= LONGEST_ENDING
 
 
 def _without(text: str, names: frozenset[str]) -> str:

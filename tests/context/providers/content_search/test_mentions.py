@@ -136,3 +136,9 @@ def test_the_index_is_what_a_person_may_have_written(tmp_path: Path) -> None:
     store = a_memory(tmp_path, {}, aliases=json.dumps({"  Old   TOM ": "d-3"}))
 
     assert read_aliases(store) == {"old tom": ["d-3"]}
+
+
+@pytest.mark.parametrize("said", ["Что с Микой?", "ミカさんは元気?", "Mika, wo bist du?", "Mikas Katze ist weg"])
+def test_a_name_is_met_in_other_forms(said: str) -> None:
+    """With the ending a sentence gives it, and in another script."""
+    assert list(find_mentions(said, {"mika": ("d-1",), "bo": ("d-2",)})) == ["d-1"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from familiar_connect.memory.index.letters import is_english
 from familiar_connect.memory.people import ALSO_NAMES, STOP_WORDS
+from familiar_connect.support.name_forms import find_other_forms
 from familiar_connect.support.text import is_meant_as_name
 
 MAX_SCANNED_CHARS = 16_000
@@ -39,6 +41,7 @@ def find_mentions(utterance: str, names: Mapping[str, Sequence[str]]) -> dict[st
     text = _scan(utterance)
     words = list(_words(text))
     found = [*_by_word(text, words, names), *_by_phrase(text, words, names)]
+    found += _by_form(text, names, {name for _, name in found})
     people: dict[str, str] = {}
     for _, name in sorted(set(found)):
         for slug in names[name][:MAX_SLUGS_PER_NAME]:
@@ -78,6 +81,15 @@ def _by_phrase(text: str, words: list[_Word], names: Mapping[str, Sequence[str]]
             at = _find_whole(low, name)
         if at >= 0:
             yield (0, at), name
+
+
+def _by_form(text: str, names: Mapping[str, Sequence[str]], known: Set[str]) -> Iterator[tuple[_Place, str]]:
+    """Names with the endings of another language than English, and names in another script than they are known by."""
+    with_endings = not is_english(text)
+    if with_endings or not text.isascii() or not all(map(str.isascii, names)):
+        others = (name for name in names if name not in known and name not in STOP_WORDS)
+        for name, form in find_other_forms(text, others, found=known, with_endings=with_endings):
+            yield (1, text.lower().find(form)), name
 
 
 def _begins_with_one_of(name: str, present: set[str]) -> bool:
