@@ -489,3 +489,35 @@ def test_what_an_import_sets_off_is_said_before_it_is_taken_in(tmp_path: Path) -
     assert (forecast["calls"], forecast["calls_per_day"], forecast["summary_calls"]) == (3, 2, 2)
     assert forecast["tokens"] > 0
     assert forecast["says"] in before
+
+
+def gpt_chat(key: str, *said: str) -> dict[str, object]:
+    """A conversation as ChatGPT exports it, user and model by turns."""
+    mapping: dict[str, object] = {}
+    for number, text in enumerate(said):
+        role = ("user", "assistant")[number % 2]
+        message = {"author": {"role": role}, "create_time": 1772388300 + number, "content": {"parts": [text]}}
+        mapping[f"{key}{number}"] = {"parent": f"{key}{number - 1}", "message": message}
+    leaf = f"{key}{len(said) - 1}"
+    return {"title": "Ferries", "conversation_id": key, "current_node": leaf, "mapping": mapping}
+
+
+def test_each_conversation_of_an_export_becomes_a_chat_and_is_known_again(home: Path) -> None:
+    """Also where two are called the same and a later export has them in another order; one can be chosen."""
+    file = home / "conversations.json"
+    file.write_text(json.dumps([gpt_chat("a", "When?", "At nine."), gpt_chat("b", "Where?", "Mallaig.")]))
+    told = re.sub(r"\s+", " ", run_program(home, "import", "chat", str(file)).stdout)
+    grown = gpt_chat("a", "When?", "At nine.", "Thanks.")
+    tea = {**gpt_chat("c", "Tea?"), "title": "Tea"}
+    file.write_text(json.dumps([gpt_chat("b", "Where?", "Mallaig."), tea, grown]))
+    chosen = facts_of(home, str(file), "--only", "tea")
+    named = run_program(home, "import", "chat", str(file), "--chat", "mine")
+    found = json.loads(run_program(home, "import", "chat", str(file), "--json").stdout)["chats"]
+
+    assert "conversations.json: 2 chats." in told
+    assert "Imported 2 of 2 messages as 'Ferries' (import 1)." in told
+    assert "Imported 2 of 2 messages as 'Ferries 2' (import 2)." in told
+    assert (chosen["chat"], chosen["messages"]) == ("Tea", 1)
+    assert "holds 3 chats, and --chat names one; choose it with --only" in one_sentence(named)
+    assert [(each["chat"], each["added"]) for each in found] == [("Ferries 2", 0), ("Tea", 0), ("Ferries", 1)]
+    assert logs(home, "Ferries") == [("Friend", "When?"), ("Ember", "At nine."), ("Friend", "Thanks.")]

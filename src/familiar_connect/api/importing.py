@@ -9,7 +9,15 @@ from familiar_connect.support.lazy_names import load_lazily
 if TYPE_CHECKING:
     from familiar_connect.chat.files.file_lines import parse_object, parse_send_date, read_lines, read_objects
     from familiar_connect.errors import UnreadableFileError
-    from familiar_connect.extensions.imported import MAX_TEXT_CHARS, ImportedLine, ImportedText, ReadLimits
+    from familiar_connect.extensions.imported import (
+        MAX_TEXT_CHARS,
+        ImportedChat,
+        ImportedItem,
+        ImportedLine,
+        ImportedText,
+        ImportRemark,
+        ReadLimits,
+    )
     from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart
     from familiar_connect.support.markdown import read_headings
 
@@ -17,6 +25,9 @@ __all__ = [
     "MAX_TEXT_CHARS",
     "ChatImporterPart",
     "DocumentImporterPart",
+    "ImportRemark",
+    "ImportedChat",
+    "ImportedItem",
     "ImportedLine",
     "ImportedText",
     "ReadLimits",
@@ -33,7 +44,15 @@ __getattr__ = load_lazily(
     {
         "chat.files.file_lines": ("parse_object", "parse_send_date", "read_lines", "read_objects"),
         "errors": ("UnreadableFileError",),
-        "extensions.imported": ("MAX_TEXT_CHARS", "ImportedLine", "ImportedText", "ReadLimits"),
+        "extensions.imported": (
+            "MAX_TEXT_CHARS",
+            "ImportedChat",
+            "ImportedItem",
+            "ImportedLine",
+            "ImportedText",
+            "ImportRemark",
+            "ReadLimits",
+        ),
         "extensions.parts": ("ChatImporterPart", "DocumentImporterPart"),
         "support.markdown": ("read_headings",),
     },

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, count, islice
 from typing import Any
 
 from familiar_connect.bootstrap.chat_files.align import Alignment, align_messages
@@ -50,6 +50,8 @@ class ChatScan:
     last: datetime | None = None
     hidden: int = 0
     with_versions: int = 0
+    chars: int = 0
+    """Of all that is said."""
 
     def __len__(self) -> int:
         return len(self.fingerprints)
@@ -77,11 +79,12 @@ def scan_chat(file: ChatFile) -> ChatScan:
     turn_ids: list[int] = []
     names: Counter[tuple[str, str]] = Counter()
     dates: list[datetime] = []
-    hidden = with_versions = 0
+    hidden = with_versions = chars = 0
     for message in file.messages():
         fingerprints.append(message.fingerprint)
         turn_ids.append(message.turn_id)
         hidden += message.is_hidden
+        chars += len(message.text)
         with_versions += bool(message.versions)
         if not message.is_hidden and not message.is_narrator:
             names[message.speaker, message.name] += 1
@@ -97,6 +100,7 @@ def scan_chat(file: ChatFile) -> ChatScan:
         last=dates[-1] if dates else None,
         hidden=hidden,
         with_versions=with_versions,
+        chars=chars,
     )
 
 
@@ -132,7 +136,7 @@ class ChatImporter:
         progress: Progress | None = None,
     ) -> ChatImportResult:
         """Store what is new in *file*; called again after it was cut short, it goes on where it was."""
-        name = chat_name or chat_name_of(file)
+        name = chat_name or self.name_for(file)
         known = self._registry.find(self._place_id, name)
         record = self.imports.find(known.channel_id) if known is not None else None
         is_ours = known is not None and self._is_exported_from(file, known)
@@ -149,6 +153,7 @@ class ChatImporter:
         chat = known or self._registry.start(self._place_id, name, make_current=False)
         now = self._clock.now().astimezone(UTC).isoformat(timespec="seconds")
         facts: dict[str, Any] = {"file": file.path.name, "form": file.form, "messages": len(scan), "imported_at": now}
+        facts |= {"key": file.key} if file.key else {}
         if record is None:
             record = self.imports.add(
                 ChatImport(number=0, chat=chat.name, channel_id=chat.channel_id, header=dict(file.header), **facts)
@@ -167,11 +172,26 @@ class ChatImporter:
             changed=len(plan.changed),
             taken_back=len(plan.gone),
             fields_dropped=dropped,
+            notes=file.remarks,
         )
+
+    def name_for(self, file: ChatFile) -> str:
+        """What the chat of *file* is called here: as last time, or by a name that is free."""
+        if not file.key:
+            return chat_name_of(file)
+        there = self._registry.all(self._place_id)
+        record = self.imports.find_key(file.key)
+        same = next((each for each in there if record is not None and each.channel_id == record.channel_id), None)
+        if same is not None:
+            return same.name
+        taken = {each.name.casefold() for each in there}
+        wanted = chat_name_of(file)
+        numbered = (f"{wanted[: MAX_NAME_CHARS - 6].strip()} {number}" for number in count(2))
+        return next(name for name in chain((wanted,), numbered) if name.casefold() not in taken)
 
     def header_before(self, file: ChatFile, chat_name: str | None = None) -> dict[str, Any]:
         """The header line that came with the same chat last time; empty the first time."""
-        known = self._registry.find(self._place_id, chat_name or chat_name_of(file))
+        known = self._registry.find(self._place_id, chat_name or self.name_for(file))
         record = self.imports.find(known.channel_id) if known is not None else None
         return dict(record.header) if record is not None else {}
 
@@ -237,8 +257,8 @@ class ChatImporter:
 
 
 def chat_name_of(file: ChatFile) -> str:
-    """What the chat of a file is called: as the file is."""
-    name = "".join(character if character.isprintable() else " " for character in file.path.stem)
+    """What the chat of a file is called: as the file says, or as the file is."""
+    name = "".join(character if character.isprintable() else " " for character in file.title or file.path.stem)
     return " ".join(name.split())[:MAX_NAME_CHARS].strip() or "imported"
 
 

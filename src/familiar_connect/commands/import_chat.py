@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.history.store import HistoryStore
 
+CHATS_TOLD = 30
+"""Of one file that holds many, told one by one."""
 LINES_LOOKED_AT = 50
 """Of a chat file, for the name of the familiar it is with."""
 EPILOG = """\b
@@ -45,21 +47,12 @@ Examples:
   familiar import chat chats/Wren/*.jsonl                   every chat with one character
   familiar import chat talk.txt --character Wren            lines such as `Wren: Hello.`, with dates or without
   familiar import chat log.json --chat travels              a list of messages with role and content
+  familiar import chat conversations.json --only travel     of ChatGPT's or Claude's export, those called so
+  familiar import chat package.zip                          what you wrote on Discord, from the data it sends you
   familiar import chat talk.txt --cost                      what writing it into memory would cost; imports nothing
   familiar chat --chat travels                              go on with it
 Importing a file again adds what is new in it. `familiar import list` lists the imports, `import undo` removes one.
 Exit codes: 0 everything is imported; 1 something could not be imported; 130 Ctrl-C; the same command continues.
-"""
-LIST_EPILOG = """\b
-Examples:
-  familiar import list
-  familiar import list --json
-"""
-BAR = "Correcting memory"
-UNDO_EPILOG = """\b
-Examples:
-  familiar import undo 3     the number that `familiar import list` gives it
-What was said in the chat since then stays. Memory files are corrected; `familiar memory log` has their earlier text.
 """
 
 
@@ -81,6 +74,7 @@ class ImportPlace:
 @click.option("--chat", "chat_name", metavar="NAME", help="The chat's name here (default: the file's name).")
 @click.option("--character", metavar="NAME", help="Who in the file is this familiar, if that is unclear.")
 @click.option("--user", metavar="NAME", help="Who in a text or JSON log is you, if that is unclear.")
+@click.option("--only", metavar="WORDS", help="Of a file with several chats, those with these words in their title.")
 @click.option("--write-up", is_flag=True, help="Write it into memory now, not while the familiar runs.")
 @click.option(
     "--cost", "tells_cost", is_flag=True, help="Only say what writing it into memory would cost; import nothing."
@@ -94,12 +88,13 @@ def import_chat_command(
     chat_name: str | None,
     character: str | None,
     user: str | None,
+    only: str | None,
     write_up: bool,
     tells_cost: bool,
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Import chats: SillyTavern's, plain text or JSON. Continue one with `familiar chat --chat NAME`."""
+    """Import chats: SillyTavern's, other programs', plain text. Continue one with `familiar chat --chat NAME`."""
     from familiar_connect.bootstrap.chat_files.cast import CastWish
 
     if chat_name is not None and len(files) > 1:
@@ -111,7 +106,7 @@ def import_chat_command(
         say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` chooses another.")
     root = root_of(ctx, familiar_id)
     if tells_cost:
-        return _say_costs(root, home, files, as_json=as_json)
+        return _say_costs(root, home, files, only, as_json=as_json)
     taken: list[ChatImportResult] = []
     costs: list[WriteUpCost] = []
     errors: list[str] = []
@@ -119,22 +114,23 @@ def import_chat_command(
     place = _open_place(root, home)
     with closing(place.history):
         for file in files:
+            before = len(taken)
             try:
                 cast = CastWish(character=character, user=user)
-                result, cost = _take_in(place, file, chat_name, cast, quiet=as_json)
-                taken.append(result)
-                costs.append(cost)
+                for result, cost in _take_in(place, file, chat_name, cast, only, errors, quiet=as_json):
+                    taken.append(result)
+                    costs.append(cost)
             except FamiliarError as error:
                 errors.append(str(error))
             except KeyboardInterrupt:
                 stopped = True
                 break
-            else:
+            finally:
                 if not as_json:
-                    _say_taken(taken[-1], root.name)
+                    _say_all_taken(taken[before:], root.name)
         waiting = place.history.watermarks.count_unwritten(familiar_id=root.name)
     if not stopped and any(each.added or each.changed for each in taken):
-        stopped = not _index_words(ctx, familiar_id, quiet=as_json)
+        stopped = not index_words(ctx, familiar_id, quiet=as_json)
     if write_up and not stopped and taken:
         stopped = not _write_up(root, home, quiet=as_json)
     if as_json:
@@ -144,7 +140,7 @@ def import_chat_command(
     return _finish(errors, waiting, root.name, stopped=stopped, as_json=as_json)
 
 
-def _say_costs(root: Path, home: Path, files: Sequence[Path], *, as_json: bool) -> int:
+def _say_costs(root: Path, home: Path, files: Sequence[Path], only: str | None, *, as_json: bool) -> int:
     """Say what writing *files* up would take; nothing is stored, and no model is asked."""
     from familiar_connect.bootstrap.chat_files.cast import name_in_file
     from familiar_connect.bootstrap.import_chat import scan_chat
@@ -159,15 +155,19 @@ def _say_costs(root: Path, home: Path, files: Sequence[Path], *, as_json: bool) 
     config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
     found = []
     for path in files:
-        with closing(_read_file(path, folder, config, quiet=as_json)) as file:
-            scan = scan_chat(file)
-            messages = len(scan)
-            called = name_in_file(scan.names, file.header, own_name)
-        cost = estimate_write_up(config, messages=messages, chars=path.stat().st_size)
+        chats = _read_file(path, folder, config, only, quiet=as_json)
+        with closing(chats[0]):
+            scans = [scan_chat(each) for each in chats]
+            messages = sum(map(len, scans))
+            called = name_in_file(scans[0].names, chats[0].header, own_name)
+        chars = path.stat().st_size if len(chats) == 1 else sum(each.chars for each in scans)
+        cost = estimate_write_up(config, messages=messages, chars=chars)
         who = {"familiar": root.name, "with": _familiar_in_file(path, names), "character": called, "name": own_name}
-        found.append({"file": path.name, "messages": messages, **who, **asdict(cost), "says": str(cost)})
+        facts = {"file": path.name, "holds": len(chats), "messages": messages}
+        found.append({**facts, **who, **asdict(cost), "says": str(cost)})
         if not as_json:
-            say(f"{path.name}: {pluralize(messages, 'message')}. {cost}")
+            held = f"{len(chats):,} chats with {pluralize(messages, 'message')}"
+            say(f"{path.name}: {held if len(chats) > 1 else pluralize(messages, 'message')}. {cost}")
     if as_json:
         say_json({"chats": found})
     return exit_codes.OK
@@ -240,14 +240,39 @@ def _open_place(root: Path, home: Path) -> ImportPlace:
 
 
 def _take_in(
-    place: ImportPlace, path: Path, chat_name: str | None, wish: CastWish, *, quiet: bool
-) -> tuple[ChatImportResult, WriteUpCost]:
-    """What came of a file, and what writing it up will take, which is said before anything is stored."""
+    place: ImportPlace,
+    path: Path,
+    chat_name: str | None,
+    wish: CastWish,
+    only: str | None,
+    errors: list[str],
+    *,
+    quiet: bool,
+) -> Iterator[tuple[ChatImportResult, WriteUpCost]]:
+    """What came of each chat of a file, and what writing it up will take; the chats of one file fail one by one."""
+    from familiar_connect.bootstrap.import_chat import scan_chat
+    from familiar_connect.bootstrap.write_up_cost import estimate_write_up
     from familiar_connect.history.chats import check_chat_name
 
     name = check_chat_name(chat_name) if chat_name is not None else None
-    with closing(_read_file(path, place.folder, place.config, quiet=quiet)) as file:
-        return _take_in_file(place, file, name, wish, quiet=quiet)
+    chats = _read_file(path, place.folder, place.config, only, quiet=quiet)
+    with closing(chats[0]):
+        if len(chats) == 1:
+            yield _take_in_file(place, chats[0], name, wish, quiet=quiet)
+            return
+        if name is not None:
+            raise ChatImportError(f"{path}: holds {len(chats):,} chats, and --chat names one; choose it with --only")
+        if not quiet:
+            scans = [scan_chat(each) for each in chats]
+            cost = estimate_write_up(
+                place.config, messages=sum(map(len, scans)), chars=sum(each.chars for each in scans)
+            )
+            say(f"{path.name}: {len(chats):,} chats. {cost}")
+        for each in chats:
+            try:
+                yield _take_in_file(place, each, None, wish, quiet=True)
+            except ChatImportError as error:
+                errors.append(f"{path}, chat {each.title!r}: {error}")
 
 
 def _take_in_file(
@@ -268,7 +293,7 @@ def _take_in_file(
     folder, config, path = place.folder, place.config, file.path
     with spinner(f"reading {path.name}", quiet=quiet):
         scan = scan_chat(file)
-    cost = estimate_write_up(config, messages=len(scan), chars=path.stat().st_size)
+    cost = estimate_write_up(config, messages=len(scan), chars=scan.chars if file.title else path.stat().st_size)
     if not quiet:
         say(f"{path.name}: {pluralize(len(scan), 'message')}. {cost}")
     own_name = persona_name(MemoryStore(folder.memory), folder.familiar_id)
@@ -285,23 +310,33 @@ def _take_in_file(
     with progress_bar(f"Importing {path.name}", quiet=quiet) as progress:
         result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
     told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
-    return replace(result, notes=told), cost
+    return replace(result, notes=(*result.notes, *told)), cost
 
 
-def _read_file(path: Path, folder: FamiliarFolder, config: CharacterConfig, *, quiet: bool) -> ChatFile:
-    """The chat at *path*, read by whoever knows its format."""
+def _read_file(
+    path: Path, folder: FamiliarFolder, config: CharacterConfig, only: str | None, *, quiet: bool
+) -> list[ChatFile]:
+    """The chats at *path* that are wanted, read by whoever knows the format; closing one closes all."""
     from zoneinfo import ZoneInfo
 
-    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_files
 
     with spinner(f"reading {path.name}", quiet=quiet):
-        file = read_chat_file(path, home=folder.home.root, zone=ZoneInfo(config.display_tz))
-    if file.importer is not None and not file.importer.is_built_in and not quiet:
-        say(f"{path.name}: read as {file.importer.name}, by the extension {file.importer.extension}.")
-    return file
+        chats = read_chat_files(path, home=folder.home.root, zone=ZoneInfo(config.display_tz))
+    importer = chats[0].importer
+    if importer is not None and not importer.is_built_in and not quiet:
+        say(f"{path.name}: read as {importer.name}, by the extension {importer.extension}.")
+    if only is None:
+        return chats
+    wanted = [each for each in chats if only.casefold() in (each.title or path.stem).casefold()]
+    if not wanted:
+        chats[0].close()
+        titles = list_some([each.title or path.stem for each in chats], 10)
+        raise ChatImportError(f"{path}: no chat in it has {only!r} in its title; there are: {titles}")
+    return wanted
 
 
-def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:
+def index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:
     """Let search find the words of what came; what they mean is taken in while the familiar runs. False: Ctrl-C."""
     from familiar_connect.commands.memory.search import open_index
 
@@ -368,6 +403,23 @@ def _facts(result: ChatImportResult, cost: WriteUpCost, familiar_id: str) -> dic
     }
 
 
+def _say_all_taken(results: Sequence[ChatImportResult], owner: str) -> None:
+    """What came of the chats of one file: of one in full, of several a line each."""
+    if len(results) == 1:
+        _say_taken(results[0], owner)
+    if len(results) < 2:
+        return
+    for result in results[:CHATS_TOLD]:
+        kept = f"{result.added:,} of {pluralize(len(result.scan), 'message')}"
+        was_new = result.added or result.changed or result.taken_back
+        said = f"Imported {kept}" if was_new else f"Already there: {pluralize(len(result.scan), 'message')}"
+        say(f"{said} as {result.record.chat!r} (import {result.record.number}). {' '.join(result.notes)}".rstrip())
+    if more := results[CHATS_TOLD:]:
+        added = sum(each.added for each in more)
+        say(f"Imported {added:,} messages of {len(more):,} more chats; `familiar import list` shows them.")
+    say(f"Continue one: `familiar chat --familiar {owner} --chat {_quoted(results[0].record.chat)}`")
+
+
 def _say_taken(result: ChatImportResult, owner: str) -> None:
     record, scan = result.record, result.scan
     if not (result.added or result.changed or result.taken_back):
@@ -401,58 +453,3 @@ def _quoted(name: str) -> str:
     import shlex
 
     return shlex.quote(name)
-
-
-@click.command(name="list", epilog=LIST_EPILOG)
-@familiar_option
-@json_option
-@click.pass_context
-def import_list(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
-    """List the imported chats."""
-    from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
-
-    records = ChatImports(FamiliarFolder(root_of(ctx, familiar_id))).all()
-    if as_json:
-        say_json([_record_facts(each) for each in records])
-    elif not records:
-        say("No chat has been imported yet: `familiar import chat FILE`.")
-    for each in () if as_json else records:
-        state = "" if each.is_complete else "  not finished: import the file again"
-        say(f"{each.number:>3}  {each.chat}  {each.messages:>7,} messages  {each.imported_at[:10]}  {each.file}{state}")
-
-
-def _record_facts(record: Any) -> dict[str, object]:
-    names = ("number", "chat", "channel_id", "file", "form", "messages", "imported_at", "is_complete")
-    return {name: getattr(record, name) for name in names}
-
-
-@click.command(name="undo", epilog=UNDO_EPILOG)
-@click.argument("number", type=click.IntRange(min=1), metavar="ID")
-@familiar_option
-@json_option
-@click.pass_context
-def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_json: bool) -> None:
-    """Remove an imported chat, and correct the memory made from it."""
-    from familiar_connect.bootstrap.chat_files.chat_imports import undo_import
-    from familiar_connect.history.store import HistoryStore
-    from familiar_connect.memory.store import MemoryStore
-
-    folder = FamiliarFolder(root_of(ctx, familiar_id))
-    store = MemoryStore(folder.memory, audit_dir=folder.audit)
-    try:
-        with closing(HistoryStore(folder.history_db)) as history, progress_bar(BAR, quiet=as_json) as progress:
-            done = undo_import(folder, number, place_id=TERMINAL_PLACE, history=history, store=store, progress=progress)
-    finally:
-        if store.audit is not None:
-            store.audit.close()
-    if done.turns:
-        _index_words(ctx, familiar_id, quiet=as_json)
-    if as_json:
-        facts = {"import": number, "chat": done.record.chat, "turns": done.turns, "files": list(done.files)}
-        say_json({**facts, "stays": done.stays})
-        return
-    say(f"Removed {done.turns:,} messages of {done.record.file}.")
-    if done.files:
-        say(f"Corrected {len(done.files):,} memory files: {list_some(done.files, 10)}")
-    if done.stays:
-        say(f"{done.stays:,} messages said in {done.record.chat!r} since then stay.")

@@ -15,12 +15,12 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
-    "chat": ("import_chat:import_chat_command", "SillyTavern, text or JSON chats, to continue here."),
+    "chat": ("import_chat:import_chat_command", "Chats of SillyTavern, ChatGPT and others."),
     "document": ("documents:import_document_command", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
-    "list": ("import_chat:import_list", "List the imported chats."),
-    "undo": ("import_chat:import_undo", "Remove an imported chat and correct memory."),
+    "list": ("imported_chats:import_list", "List the imported chats."),
+    "undo": ("imported_chats:import_undo", "Remove an imported chat and correct memory."),
 }
 EXPORTS: CommandTable = {
     "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),

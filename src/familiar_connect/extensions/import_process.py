@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from familiar_connect.errors import FamiliarError, UnreadableFileError
-from familiar_connect.extensions.imported import ImportedLine, ImportedText
+from familiar_connect.extensions.imported import ImportedChat, ImportedItem, ImportedText, ImportRemark
 from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart, Extension
 from familiar_connect.support.bounded_process import limit_this_process, print_answer, read_given
 
@@ -50,15 +50,25 @@ def _find(target: str) -> Extension:
     return value
 
 
-def _print_lines(lines: Iterable[ImportedLine]) -> None:
+def _print_lines(lines: Iterable[ImportedItem]) -> None:
     """Print each line as it comes."""
     for each in lines:
-        row: dict[str, object] = {"name": each.name, "text": each.text}
-        if each.sent is not None:
-            row["sent"] = each.sent.isoformat()
-        row |= {mark: True for mark in ("is_user", "is_character", "is_hidden") if getattr(each, mark)}
-        printed = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace")  # half a character too
+        printed = json.dumps(_row_of(each), ensure_ascii=False).encode("utf-8", "backslashreplace")  # half a character
         sys.stdout.buffer.write(printed + b"\n")
+
+
+def _row_of(item: ImportedItem) -> dict[str, object]:
+    if isinstance(item, ImportedChat):
+        return {"title": item.title, "key": item.key}
+    if isinstance(item, ImportRemark):
+        return {"remark": item.text, "is_of_file": item.is_of_file}
+    row: dict[str, object] = {"name": item.name, "text": item.text}
+    if item.sent is not None:
+        row["sent"] = item.sent.isoformat()
+    if item.versions:
+        row["versions"] = list(item.versions)
+    marks = ("is_user", "is_character", "is_hidden", "is_narrator")
+    return row | {mark: True for mark in marks if getattr(item, mark)}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""ImportedLine, ImportedText and ReadLimits: what an importer makes of a file, and what it may need for that."""
+"""ImportedLine, ImportedChat, ImportedText and ReadLimits: what an importer makes of a file, and may need for that."""
 
 from __future__ import annotations
 
@@ -27,6 +27,32 @@ class ImportedLine:
     """Whether the file says that a character or a model wrote it; else the names decide."""
     is_hidden: bool = False
     """Whether it was never said: it is kept, and never shown to a model."""
+    is_narrator: bool = False
+    """Whether nobody says it: it tells what happens."""
+    versions: tuple[str, ...] = ()
+    """Everything the message may read, where there are several; *text* is one of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedChat:
+    """The head of a chat, in a file that holds several: the lines after it belong to it, up to the next head."""
+
+    title: str
+    """What it is called there; empty: as its file is."""
+    key: str = ""
+    """What tells it from every other chat of that program, also in a later file: its number there, for example."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRemark:
+    """A sentence for the owner about what became of a chat: what was kept of it, and what was left out."""
+
+    text: str
+    is_of_file: bool = False
+    """Whether it is about all of the file and not about the chat that was begun last."""
+
+
+ImportedItem = ImportedLine | ImportedChat | ImportRemark
 
 
 @dataclass(frozen=True, kw_only=True)

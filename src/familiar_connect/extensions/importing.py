@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -119,34 +119,88 @@ class FileImporter:
                 raise error(_say(self._kind, path, words)) from None
 
 
-class ImportedLines:
-    """The lines that an importer found in a chat, walked through as often as is wanted."""
+@dataclass(frozen=True, kw_only=True)
+class ChatSection:
+    """Where one chat stands among what an importer printed."""
 
-    def __init__(self, importer: FileImporter, path: Path, kept: IO[bytes]) -> None:
+    title: str = ""
+    key: str = ""
+    start: int = 0
+    end: int | None = None
+    """None: at the end of all."""
+    remarks: tuple[str, ...] = ()
+
+
+class ImportedLines:
+    """The lines that an importer found in a file, or in one chat of it, walked through as often as is wanted."""
+
+    def __init__(self, importer: FileImporter, path: Path, kept: IO[bytes], section: ChatSection | None = None) -> None:
         self._importer = importer
         self._path = path
         self._kept = kept
+        self.section = section or ChatSection()
+        """Which part of the file is meant; all of it unless `chats` told them apart."""
 
     def __iter__(self) -> Iterator[ImportedLine]:
         """The lines in their order; what the importer found wrong after them is raised where it stands."""
-        self._kept.seek(0)
+        for _, row in self._rows(self.section.start, self.section.end):
+            if "text" in row:
+                try:
+                    line = _line_of(row)
+                except (ValueError, TypeError):
+                    self._importer.refuse(self._path, {})
+                yield line
+
+    def chats(self) -> tuple[tuple[ImportedLines, ...], tuple[str, ...]]:
+        """Each chat of the file that holds a line, and the remarks about the whole of it, once all of it was read."""
+        found: list[ChatSection] = []
+        of_file: list[str] = []
+        head, count, remarks = ChatSection(), 0, list[str]()
+        at = 0
+        for at, row in self._rows(0, None):
+            if "title" in row:
+                if count:
+                    found.append(replace(head, end=at, remarks=tuple(remarks)))
+                head, count, remarks = (
+                    ChatSection(title=str(row["title"]), key=str(row.get("key", "")), start=at),
+                    0,
+                    [],
+                )
+            elif "remark" in row:
+                (of_file if row.get("is_of_file") is True else remarks).append(str(row["remark"]))
+            else:
+                count += 1
+        if count or not found:
+            found.append(replace(head, remarks=tuple(remarks)))
+        chats = (ImportedLines(self._importer, self._path, self._kept, each) for each in found)
+        return tuple(chats), tuple(of_file)
+
+    def close(self) -> None:
+        self._kept.close()
+
+    def _rows(self, start: int, end: int | None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What was printed between two places, each with where it begins; refused where it is not whole."""
+        self._kept.seek(start)
         row: dict[str, Any] = {}
-        for printed in self._kept:
+        at = start
+        while end is None or at < end:
+            printed = self._kept.readline()
             try:
-                row = json.loads(printed)
-                line = _line_of(row) if "text" in row else None
-            except (ValueError, TypeError, RecursionError):
+                row = json.loads(printed) if printed else {}
+            except (ValueError, RecursionError):
                 self._importer.refuse(self._path, {})
-            if line is None:
+            if not isinstance(row, dict) or not row.keys() & {"text", "title", "remark"}:
                 break
-            yield line
+            yield at, row
+            at += len(printed)
+        else:
+            return
+        if not isinstance(row, dict):
+            self._importer.refuse(self._path, {})
         if row.get("excess") == "memory":
             self._importer.refuse_excess(self._path, ProcessLimitError("memory", self._importer.limits))
         if row.get("is_whole") is not True:
             self._importer.refuse(self._path, row)
-
-    def close(self) -> None:
-        self._kept.close()
 
 
 def find_importer(home: Path, path: Path, kind: ImportKind) -> FileImporter:
@@ -228,4 +282,6 @@ def _line_of(row: dict[str, Any]) -> ImportedLine:
         is_user=row.get("is_user") is True,
         is_character=row.get("is_character") is True,
         is_hidden=row.get("is_hidden") is True,
+        is_narrator=row.get("is_narrator") is True,
+        versions=tuple(map(str, row.get("versions", ()))),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
     from familiar_connect.context.types import ContextRequest
     from familiar_connect.extensions.host import PlatformHost
-    from familiar_connect.extensions.imported import ImportedLine, ImportedText, ReadLimits
+    from familiar_connect.extensions.imported import ImportedItem, ImportedText, ReadLimits
     from familiar_connect.extensions.part_context import PartContext
     from familiar_connect.identity import Author
     from familiar_connect.llm.protocols import ChatModel
@@ -354,8 +354,8 @@ class ChatImporterPart:
     """What the format is called."""
     recognizes: Callable[[bytes, str], bool]
     """Whether a file is of this format, by its first 4096 bytes and its name. It only looks, and at once."""
-    read: Callable[[bytes, str], Iterable[ImportedLine]]
-    """The chat in all bytes of a file, and its name. It runs in a process of its own, within bounds, and says by an
+    read: Callable[[bytes, str], Iterable[ImportedItem]]
+    """The chats in all bytes of a file, and its name. It runs in a process of its own, within bounds, and says by an
     `UnreadableFileError` what is wrong with a file. Of a generator each line is handed on as it comes."""
     limits: ReadLimits | None = None
     """What reading one file may take; None: as much as `ReadLimits()` says."""

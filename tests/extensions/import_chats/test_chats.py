@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+from familiar_connect.bootstrap.chat_files.chat_file import read_chat_files
 from familiar_connect.bootstrap.chat_files.file_message import FileMessage
 from familiar_connect.errors import ChatImportError, UnreadableFileError
 from familiar_connect.extensions.import_chats.extension import extension, is_json
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.process
 
 def messages_of(path: Path) -> list[FileMessage]:
     """As `familiar import chat` reads them, in a process of its own."""
-    with closing(read_chat_file(path, home=path.parent, zone=ZoneInfo("Asia/Tokyo"))) as file:
+    with closing(read_chat_files(path, home=path.parent, zone=ZoneInfo("Asia/Tokyo"))[0]) as file:
         list(file.messages())
         return list(file.messages())
 
@@ -113,7 +113,7 @@ def test_an_object_a_line_says_who_wrote_it_and_what_was_never_said(tmp_path: Pa
             "line 2: is not a JSON object",
         ),
         ("broken.json", '{"messages": [', "line 1: is neither a line of SillyTavern's chats nor a list of messages"),
-        ("cut.json", '[{"role": "user"', "line 1: is neither a line of SillyTavern's chats nor a list of messages"),
+        ("cut.json", '[{"role": "user"', "entry 1: is cut off; fetch the file again"),
         ("odd.json", "[[1]]", "message 1: must be an object with a `role` or `name`"),
         ("mute.json", '[{"role": "user"}]', "message 1: needs a `role` or `name`, and a text"),
         ("long.json", json.dumps([{"name": "A", "text": "x" * 1_000_001}]), "message 1: holds 1,000,001 characters"),

@@ -8,7 +8,7 @@ memory. What is wrong is a `ChatImportError` that names file and line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -43,7 +43,9 @@ class ChatFile:
     importer: FileImporter | None = None
     """Who read it; None: it is SillyTavern's."""
     lines: ImportedLines | None = None
-    """What the importer found."""
+    """What the importer found, of this chat alone."""
+    also: tuple[str, ...] = ()
+    """Remarks about the whole of a file that holds several chats; with the first of them alone."""
 
     @property
     def form(self) -> str:
@@ -51,6 +53,22 @@ class ChatFile:
         if self.importer is None:
             return SILLYTAVERN
         return self.importer.name if self.importer.is_built_in else OTHERS
+
+    @property
+    def title(self) -> str:
+        """What the file calls the chat; empty: nothing."""
+        return one_line(self.lines.section.title) if self.lines is not None else ""
+
+    @property
+    def key(self) -> str:
+        """What tells the chat from every other of the program it comes from; empty: only its name does."""
+        return self.lines.section.key if self.lines is not None else ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the importer says of the chat and of its file."""
+        own = self.lines.section.remarks if self.lines is not None else ()
+        return (*own, *self.also)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -81,13 +99,21 @@ class ChatFile:
                 is_first = False
 
 
-def read_chat_file(path: Path, *, home: Path, zone: tzinfo = UTC) -> ChatFile:
-    """The chat file at *path*, read by whoever knows it: an extension that *home* allows, ourselves, or one of ours."""
+def read_chat_files(path: Path, *, home: Path, zone: tzinfo = UTC) -> list[ChatFile]:
+    """The chats in the file at *path*, read by who knows it: an extension that *home* allows, we, or one of ours."""
     _check_size(path)
     importer = find_importer(home, path, "chat")
     if importer.is_built_in and (chat := find_sillytavern_chat(path, zone=zone)) is not None:
-        return chat
-    return ChatFile(path=path, importer=importer, lines=importer.read_chat(path), zone=zone)
+        return [chat]
+    with ExitStack() as unless_read:
+        lines = importer.read_chat(path)
+        unless_read.callback(lines.close)
+        chats, also = lines.chats()
+        unless_read.pop_all()
+    return [
+        ChatFile(path=path, importer=importer, lines=each, zone=zone, also=() if number else also)
+        for number, each in enumerate(chats)
+    ]
 
 
 def find_sillytavern_chat(path: Path, *, zone: tzinfo = UTC) -> ChatFile | None:
@@ -110,8 +136,10 @@ def find_sillytavern_chat(path: Path, *, zone: tzinfo = UTC) -> ChatFile | None:
 
 def _message_of_line(line: ImportedLine, number: int, where: str, zone: tzinfo) -> FileMessage:
     """What an importer found, as a message; what is too long is refused."""
-    if len(line.text) > MAX_TEXT_CHARS:
+    if max(map(len, (line.text, *line.versions))) > MAX_TEXT_CHARS:
         raise ChatImportError(f"{where}: may have {MAX_TEXT_CHARS:,} characters at most")
+    if line.versions and line.text not in line.versions:
+        raise ChatImportError(f"{where}: its text is none of its versions")
     speaker: Speaker = "user" if line.is_user else "character" if line.is_character else ""
     return FileMessage(
         line=number,
@@ -119,6 +147,9 @@ def _message_of_line(line: ImportedLine, number: int, where: str, zone: tzinfo) 
         text=without_surrogates(line.text),
         speaker=speaker,
         is_hidden=line.is_hidden,
+        is_narrator=line.is_narrator,
+        versions=tuple(map(without_surrogates, line.versions)),
+        chosen=line.versions.index(line.text) if line.text in line.versions else 0,
         sent=line.sent.replace(tzinfo=zone) if line.sent is not None and line.sent.tzinfo is None else line.sent,
     )
 

@@ -48,6 +48,8 @@ class ChatImport:
     """False while it is being taken in, and when that was cut short."""
     header: Mapping[str, Any] = field(default_factory=dict)
     """SillyTavern's first line, as it came."""
+    key: str = ""
+    """What tells the chat from the others of the program it came from; empty: its name does."""
 
 
 class ChatImports:
@@ -77,6 +79,10 @@ class ChatImports:
     def find(self, channel_id: int) -> ChatImport | None:
         """What was brought into a chat."""
         return next((each for each in self.all() if each.channel_id == channel_id), None)
+
+    def find_key(self, key: str) -> ChatImport | None:
+        """What was made of the chat that another program knows by *key*."""
+        return next((each for each in self.all() if each.key == key), None) if key else None
 
     def add(self, record: ChatImport) -> ChatImport:
         """Keep *record* under the next number."""

@@ -37,6 +37,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "preset": ("import", "preset"),
 }
 """Kind of a file → the verb that takes it; all but a card are for the familiar of the page."""
+CHAT_KEYS = frozenset({"mapping", "chat_messages", "messages", "histories", "turns", "internal", "savedsettings"})
+"""One of these is in the chats of other programs."""
 _UNSAFE = re.compile(r"[^\w .()-]+")
 
 
@@ -169,7 +171,7 @@ def guess_kind(name: str, content: bytes) -> str:
     ending = Path(name).suffix.lower()
     if ending in (".png", ".charx", ".yaml", ".yml"):
         return "card"
-    if ending in (".jsonl",):
+    if ending in (".jsonl", ".zip", ".csv"):
         return "chat"
     if ending == ".lorebook":
         return "lorebook"
@@ -187,6 +189,8 @@ def guess_kind(name: str, content: bytes) -> str:
         return "card"
     if "prompts" in found or "prompt_order" in found:
         return "preset"
+    if found.keys() & CHAT_KEYS:
+        return "chat"
     return "lorebook" if "entries" in found else "document"
 
 
