@@ -429,8 +429,10 @@ def test_depth_and_size_are_bounded() -> None:
     assert lines_of(read([circle])) == [("C", "Oh."), ("U", "Hi.")]
 
 
-KEYS = ("mapping", "chat_messages", "messages", "msg", "turns", "candidates", "histories", "internal", "data", "type")
-KEYS += ("savedsettings", "actions", "prompt", "message", "author", "content", "parts", "src", "Contents")
+KEYS = [
+    *("mapping", "chat_messages", "messages", "msg", "turns", "candidates", "histories", "internal", "data", "type"),
+    *("savedsettings", "actions", "prompt", "message", "author", "content", "parts", "src", "Contents"),
+]
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
