@@ -35,7 +35,7 @@ MOST_NAMES = {
     calls: 11,
     checks: 2,
     commands: 8,
-    importing: 12,
+    importing: 14,
     messages: 22,
     servers: 7,
     settings: 11,

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from familiar_connect.extensions.imported import (
         MAX_TEXT_CHARS,
         ImportedChat,
-        ImportedItem,
         ImportedLine,
         ImportedText,
         ImportRemark,
@@ -27,7 +26,6 @@ __all__ = [
     "DocumentImporterPart",
     "ImportRemark",
     "ImportedChat",
-    "ImportedItem",
     "ImportedLine",
     "ImportedText",
     "ReadLimits",
@@ -47,7 +45,6 @@ __getattr__ = load_lazily(
         "extensions.imported": (
             "MAX_TEXT_CHARS",
             "ImportedChat",
-            "ImportedItem",
             "ImportedLine",
             "ImportedText",
             "ImportRemark",

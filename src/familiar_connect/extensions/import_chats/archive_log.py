@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from familiar_connect.api.importing import ImportedItem, UnreadableFileError
+from familiar_connect.api.importing import UnreadableFileError
 from familiar_connect.extensions.import_chats.archive import Archive
 from familiar_connect.extensions.import_chats.discord_package import find_channels, read_package
 from familiar_connect.extensions.import_chats.json_log import read_json_log
+from familiar_connect.extensions.import_chats.take import ChatItem
 
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:[-_]\d+)?\.json$")
 
 
-def read_archive(data: bytes) -> Iterator[ImportedItem]:
+def read_archive(data: bytes) -> Iterator[ChatItem]:
     """The chats in an archive; an `UnreadableFileError` says where it holds none that is known."""
     archive = Archive(data)
     conversations = sorted(name for name in archive.names if _CONVERSATIONS.search(name))

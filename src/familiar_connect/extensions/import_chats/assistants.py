@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from familiar_connect.api.importing import ImportedChat, ImportedItem, ImportedLine, parse_send_date
+from familiar_connect.api.importing import ImportedChat, ImportedLine, parse_send_date
 from familiar_connect.extensions.import_chats.take import (
+    ChatItem,
     LeftOut,
     find_path,
     find_siblings,
@@ -46,7 +47,7 @@ def is_claude(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get("chat_messages"), list)
 
 
-def read_chatgpt(row: Mapping[str, Any], where: str) -> Iterator[ImportedItem]:
+def read_chatgpt(row: Mapping[str, Any], where: str) -> Iterator[ChatItem]:
     """One conversation of ChatGPT's `conversations.json`."""
     left = LeftOut()
     key = take_title(row.get("conversation_id"), row.get("id"))
@@ -65,7 +66,7 @@ def read_chatgpt(row: Mapping[str, Any], where: str) -> Iterator[ImportedItem]:
     yield from _walk(nodes, parents, leaf, left)
 
 
-def read_claude(row: Mapping[str, Any], where: str) -> Iterator[ImportedItem]:
+def read_claude(row: Mapping[str, Any], where: str) -> Iterator[ChatItem]:
     """One conversation of Claude's `conversations.json`."""
     left = LeftOut()
     key = take_title(row.get("uuid"))
@@ -87,7 +88,7 @@ def read_claude(row: Mapping[str, Any], where: str) -> Iterator[ImportedItem]:
     yield from _walk(nodes, parents, leaf, left)
 
 
-def _walk(nodes: Mapping[str, _Node], parents: Mapping[str, str], leaf: str, left: LeftOut) -> Iterator[ImportedItem]:
+def _walk(nodes: Mapping[str, _Node], parents: Mapping[str, str], leaf: str, left: LeftOut) -> Iterator[ChatItem]:
     """The lines from the root to *leaf*, an answer with its versions, and how many lines that leaves aside."""
     siblings = find_siblings(parents)
     used: set[str] = set()

@@ -12,15 +12,21 @@ from typing import Any
 from familiar_connect.api.importing import (
     MAX_TEXT_CHARS,
     ImportedChat,
-    ImportedItem,
     ImportedLine,
     ImportRemark,
     UnreadableFileError,
     parse_send_date,
 )
 from familiar_connect.extensions.import_chats.archive import Archive
-from familiar_connect.extensions.import_chats.json_list import parse_entry, split_list
-from familiar_connect.extensions.import_chats.take import LeftOut, take_object, take_part, take_text, take_title
+from familiar_connect.extensions.import_chats.json_list import parse_json_value, split_list
+from familiar_connect.extensions.import_chats.take import (
+    ChatItem,
+    LeftOut,
+    take_object,
+    take_part,
+    take_text,
+    take_title,
+)
 
 _MESSAGES = re.compile(r"(?:^|.*/)c?(\d{5,20})/messages\.(?:json|csv)$", re.IGNORECASE)
 
@@ -34,7 +40,7 @@ def find_channels(names: Iterable[str]) -> dict[str, str]:
     return {name: found[1] for name in names if (found := _MESSAGES.match(name)) is not None}
 
 
-def read_package(archive: Archive) -> Iterator[ImportedItem]:
+def read_package(archive: Archive) -> Iterator[ChatItem]:
     """Each channel of the package that holds words."""
     channels = find_channels(archive.names)
     titles = _read_titles(archive)
@@ -79,7 +85,7 @@ def read_messages(rows: Iterable[Any], own_name: str, left: LeftOut, file: str) 
         yield line
 
 
-def read_table(data: bytes) -> Iterator[ImportedItem]:
+def read_table(data: bytes) -> Iterator[ChatItem]:
     """One channel that older packages hold as a table."""
     left = LeftOut()
     yield from read_messages(read_csv(data), "", left, "table")
@@ -135,7 +141,7 @@ def _read_own_name(archive: Archive) -> str:
 def _try_json(archive: Archive, name: str) -> dict[str, Any]:
     """The object in a file that only helps; empty where there is none."""
     try:
-        found = parse_entry(archive.read(name), name)
+        found = parse_json_value(archive.read(name), name)
     except (UnreadableFileError, json.JSONDecodeError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from familiar_connect.api import Extension
-from familiar_connect.api.importing import ChatImporterPart, ImportedItem, ReadLimits
+from familiar_connect.api.importing import ChatImporterPart, ReadLimits
+from familiar_connect.extensions.import_chats.take import ChatItem
 
 MEGABYTE = 1024 * 1024
 LIMITS = ReadLimits(
@@ -25,7 +26,7 @@ def is_json(head: bytes, _: str) -> bool:
     return _BEGINS_AS_JSON.match(head) is not None
 
 
-def is_zip(head: bytes, _: str) -> bool:
+def is_zipped(head: bytes, _: str) -> bool:
     return head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
@@ -39,25 +40,25 @@ def is_anything(_head: bytes, _name: str) -> bool:
     return True
 
 
-def read_json_chat(data: bytes, _: str) -> Iterable[ImportedItem]:
+def read_json_chat(data: bytes, _: str) -> Iterable[ChatItem]:
     from familiar_connect.extensions.import_chats.json_log import read_json_log
 
     return read_json_log(data)
 
 
-def read_archive_chats(data: bytes, _: str) -> Iterable[ImportedItem]:
+def read_archive_chats(data: bytes, _: str) -> Iterable[ChatItem]:
     from familiar_connect.extensions.import_chats.archive_log import read_archive
 
     return read_archive(data)
 
 
-def read_table_chat(data: bytes, _: str) -> Iterable[ImportedItem]:
+def read_table_chat(data: bytes, _: str) -> Iterable[ChatItem]:
     from familiar_connect.extensions.import_chats.discord_package import read_table
 
     return read_table(data)
 
 
-def read_text_chat(data: bytes, _: str) -> Iterable[ImportedItem]:
+def read_text_chat(data: bytes, _: str) -> Iterable[ChatItem]:
     from familiar_connect.extensions.import_chats.text_log import read_text_log
 
     return read_text_log(data)
@@ -67,7 +68,7 @@ extension = Extension(
     name="import_chats",
     importers=(
         ChatImporterPart(name="json", recognizes=is_json, read=read_json_chat, limits=LIMITS),
-        ChatImporterPart(name="archive", recognizes=is_zip, read=read_archive_chats, limits=LIMITS),
+        ChatImporterPart(name="archive", recognizes=is_zipped, read=read_archive_chats, limits=LIMITS),
         ChatImporterPart(name="table", recognizes=is_table, read=read_table_chat, limits=LIMITS),
         ChatImporterPart(name="text", recognizes=is_anything, read=read_text_chat, limits=LIMITS),
     ),

@@ -33,7 +33,7 @@ def split_list(data: bytes) -> Iterator[Any]:
         if (kind == ord(",") and depth == 1) or depth == 0:
             entry = data[start : symbol.start()]
             if entry.strip() or depth:
-                yield parse_entry(entry, f"entry {number}")
+                yield parse_json_value(entry, f"entry {number}")
             if depth == 0:
                 if data[symbol.end() :].strip():
                     raise UnreadableFileError("is followed by something else; fetch the file again", where="its list")
@@ -42,7 +42,7 @@ def split_list(data: bytes) -> Iterator[Any]:
     raise UnreadableFileError("is cut off; fetch the file again", where=f"entry {number}")
 
 
-def parse_entry(data: bytes, where: str) -> Any:
+def parse_json_value(data: bytes, where: str) -> Any:
     """The value that *data* is; an `UnreadableFileError` names *where* it stands."""
     if len(data) > MAX_ENTRY_BYTES:
         raise UnreadableFileError(f"is larger than the {MAX_ENTRY_BYTES:,} bytes one chat may have", where=where)

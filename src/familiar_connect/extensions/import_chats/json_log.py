@@ -14,7 +14,6 @@ from typing import Any
 
 from familiar_connect.api.importing import (
     MAX_TEXT_CHARS,
-    ImportedItem,
     ImportedLine,
     UnreadableFileError,
     parse_object,
@@ -26,7 +25,7 @@ from familiar_connect.extensions.import_chats.assistants import is_chatgpt, is_c
 from familiar_connect.extensions.import_chats.discord_package import is_discord_row, read_messages
 from familiar_connect.extensions.import_chats.json_list import split_list
 from familiar_connect.extensions.import_chats.roleplay import find_reader
-from familiar_connect.extensions.import_chats.take import LeftOut, take_object
+from familiar_connect.extensions.import_chats.take import ChatItem, LeftOut, take_object
 
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 """Of one object, which is read whole."""
@@ -41,7 +40,7 @@ HIDDEN = frozenset({"system", "developer", "tool", "function"})
 """Roles of what was never said: kept, and never shown to a model."""
 
 
-def read_json_log(data: bytes) -> Iterator[ImportedItem]:
+def read_json_log(data: bytes) -> Iterator[ChatItem]:
     """The messages of a log; an `UnreadableFileError` says where there is none."""
     begun = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if begun.startswith(b"["):
@@ -73,7 +72,7 @@ def _parse_whole(data: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _read_list(entries: Iterator[Any]) -> Iterator[ImportedItem]:
+def _read_list(entries: Iterator[Any]) -> Iterator[ChatItem]:
     """A list of conversations, or of messages."""
     first = next(entries, None)
     everything = chain((first,), entries)
@@ -89,7 +88,7 @@ def _read_list(entries: Iterator[Any]) -> Iterator[ImportedItem]:
             yield read_message(entry, f"message {number}")
 
 
-def _read_conversation(entry: object, where: str) -> Iterator[ImportedItem]:
+def _read_conversation(entry: object, where: str) -> Iterator[ChatItem]:
     row = take_object(entry, where)
     if is_chatgpt(row):
         yield from read_chatgpt(row, where)
@@ -99,7 +98,7 @@ def _read_conversation(entry: object, where: str) -> Iterator[ImportedItem]:
         raise UnreadableFileError("has neither a `mapping` nor `chat_messages`; fetch the file again", where=where)
 
 
-def _read_object(row: dict[str, Any]) -> Iterator[ImportedItem]:
+def _read_object(row: dict[str, Any]) -> Iterator[ChatItem]:
     """One conversation, in the form of whoever wrote it."""
     if is_chatgpt(row) or is_claude(row):
         yield from _read_conversation(row, "conversation 1")

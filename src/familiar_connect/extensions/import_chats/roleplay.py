@@ -9,13 +9,13 @@ from typing import Any
 
 from familiar_connect.api.importing import (
     ImportedChat,
-    ImportedItem,
     ImportedLine,
     ImportRemark,
     UnreadableFileError,
     parse_send_date,
 )
 from familiar_connect.extensions.import_chats.take import (
+    ChatItem,
     LeftOut,
     list_versions,
     take_list,
@@ -25,7 +25,7 @@ from familiar_connect.extensions.import_chats.take import (
     take_title,
 )
 
-Reader = Callable[[Mapping[str, Any]], Iterator[ImportedItem]]
+Reader = Callable[[Mapping[str, Any]], Iterator[ChatItem]]
 
 OOBABOOGA_BEGINNING = "<|BEGIN-VISIBLE-CHAT|>"
 """What the model was told where the character speaks first."""
@@ -48,7 +48,7 @@ def find_reader(row: Mapping[str, Any]) -> Reader | None:
     return next((reader for is_its_own, reader in tests if is_its_own), None)
 
 
-def read_agnai(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def read_agnai(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """Agnai's export of one chat: what has a `userId` a person wrote; `retries` are other answers."""
     left = LeftOut()
     for number, value in enumerate(take_list(row.get("messages"), "messages"), start=1):
@@ -77,7 +77,7 @@ def read_agnai(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
     yield from left.tell()
 
 
-def read_character_ai(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def read_character_ai(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """Character.AI's chats: older files hold `histories` of `msgs`, newer ones `turns` with `candidates`."""
     if isinstance(row.get("turns"), list):
         yield from _read_turns(row)
@@ -110,7 +110,7 @@ def read_character_ai(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
         yield from left.tell()
 
 
-def _read_turns(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def _read_turns(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """Turns of the newer kind; the file has the newest first."""
     left = LeftOut()
     lines: list[ImportedLine] = []
@@ -150,7 +150,7 @@ def _short_date(value: object) -> object:
     return re.sub(r"(\.\d{6})\d+", r"\1", value) if isinstance(value, str) else value
 
 
-def read_oobabooga(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def read_oobabooga(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """text-generation-webui's history: pairs of what was written and what was answered."""
     is_shown = not ("internal" in row or "data" in row)
     pairs = next((row[key] for key in ("internal", "data", "visible", "data_visible") if key in row), None)
@@ -182,7 +182,7 @@ def read_oobabooga(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
             )
 
 
-def read_risu(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def read_risu(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """RisuAI's export of one chat, or of all with one character."""
     data = row.get("data")
     chats = data if isinstance(data, list) else [data]
@@ -219,7 +219,7 @@ def read_risu(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
         yield from left.tell()
 
 
-def read_kobold_lite(row: Mapping[str, Any]) -> Iterator[ImportedItem]:
+def read_kobold_lite(row: Mapping[str, Any]) -> Iterator[ChatItem]:
     """KoboldAI Lite's saved story: one text, which marks or names divide where it is a chat."""
     settings = take_part(row, "savedsettings")
     actions = row.get("actions", [])

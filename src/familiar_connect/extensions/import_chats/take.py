@@ -6,9 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from familiar_connect.api.importing import MAX_TEXT_CHARS, ImportRemark, UnreadableFileError
+from familiar_connect.api.importing import (
+    MAX_TEXT_CHARS,
+    ImportedChat,
+    ImportedLine,
+    ImportRemark,
+    UnreadableFileError,
+)
 
 MAX_TITLE_CHARS = 100
+ChatItem = ImportedLine | ImportedChat | ImportRemark
+"""What a reader finds, one after the other."""
 
 
 def take_object(value: object, where: str) -> dict[str, Any]:
