@@ -7,11 +7,12 @@ says something else, and only when asked to; its earlier texts stay in the memor
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from familiar_connect.bootstrap.card_files.archives import main_picture
+from familiar_connect.bootstrap.card_files.archives import main_picture, read_assets
 from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, Payload
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_card_bytes
 from familiar_connect.bootstrap.child_reader import read_in_child
@@ -25,11 +26,12 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
-from familiar_connect.support.pictures import ENDINGS, check_picture
+from familiar_connect.support.pictures import ENDINGS, check_picture, plain_stem
 from familiar_connect.support.text import printable, spell_in_latin, to_slug
 
 FALLBACK_ID = "familiar"
 _MOST_ID = 40
+_PICTURE_ENDING = re.compile(r"\.(?:png|jpe?g|webp)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _unpack(place: Path, source: CardFile, outcome: CardImportResult, *, overwri
         if source.card.character_book is not None:
             _import_lore(store, source.card.character_book, outcome, overwrite=overwrite)
         _keep_picture(place, source)
+        _keep_assets(FamiliarFolder(place), source)
     finally:
         if store.audit is not None:
             store.audit.close()
@@ -155,6 +158,23 @@ def _keep_picture(place: Path, source: CardFile) -> None:
     picture = check_picture(main_picture(source.data, source.card.extras.get("assets")) or b"")
     if picture is not None:
         atomic_write(folder.picture_file(ENDINGS[picture.kind]), picture.content)
+
+
+def _keep_assets(folder: FamiliarFolder, source: CardFile) -> None:
+    """The other pictures that a card brings along; what is there under the same name stays."""
+    for asset in read_assets(source.data, source.card.extras.get("assets")):
+        picture = check_picture(asset.content)
+        is_face = asset.kind == "icon" and asset.name == "main"
+        if picture is None or is_face:
+            continue
+        ending, stem = ENDINGS[picture.kind], plain_stem(_PICTURE_ENDING.sub("", asset.name))
+        file = folder.background_file(ending)
+        if asset.kind == "emotion":
+            file = folder.expressions / f"{stem}{ending}"
+        elif asset.kind != "background" or any(folder.background_file(each).exists() for each in ENDINGS.values()):
+            file = folder.gallery / f"{stem}{ending}"
+        if not file.exists():
+            atomic_write(file, picture.content)
 
 
 def _import_lore(store: MemoryStore, book: dict[str, object], outcome: CardImportResult, *, overwrite: bool) -> None:

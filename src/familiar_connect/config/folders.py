@@ -156,6 +156,16 @@ class FamiliarFolder:
         """The picture of a persona of its owner, called *name* as a file is, by the *ending* of its kind."""
         return self.root / "personas" / f"{name}{ending}"
 
+    @property
+    def gallery(self) -> Path:
+        """Pictures of it, each under its name."""
+        return self.root / "gallery"
+
+    @property
+    def expressions(self) -> Path:
+        """How it looks in a mood: a picture for each, under the mood's name."""
+        return self.root / "expressions"
+
     def card_picture(self, ending: str) -> Path:
         """The card it was made from, where that is a picture."""
         return self.character / f".original{ending}"
@@ -242,6 +252,11 @@ class HomeFolder:
     def extensions_file(self) -> Path:
         """Which extensions the owner allowed."""
         return self.root / "extensions.toml"
+
+    @property
+    def favourites_file(self) -> Path:
+        """Which familiars the lists of the page begin with."""
+        return self.root / "favourites.toml"
 
     @property
     def exports(self) -> Path:

@@ -55,6 +55,15 @@ _JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
 _MOST_SEGMENTS = 1_000
 
 
+MAX_STEM_CHARS = 60
+
+
+def plain_stem(name: str) -> str:
+    """What the file of a picture called *name* is called, without its ending: letters, digits, spaces, `-` and `_`."""
+    kept = "".join(each if each.isalnum() or each in " -_" else "-" for each in name)
+    return kept.strip(" -")[:MAX_STEM_CHARS].strip(" -") or "picture"
+
+
 @dataclass(frozen=True)
 class Picture:
     """A picture that was checked."""

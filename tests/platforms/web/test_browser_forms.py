@@ -38,6 +38,10 @@ PAGES = (
     "/personas",
     "/personas/one",
     "/import",
+    "/gallery",
+    "/familiars",
+    "/chats/1/about",
+    "/you",
 )
 SCHEMES: tuple[tuple[int, Literal["dark", "light"]], ...] = ((390, "dark"), (1280, "light"))
 

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.platforms.web.addresses import split_address
 from familiar_connect.platforms.web.familiar_pages import choose_id
+from familiar_connect.platforms.web.familiar_shelf import FamiliarShelf
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
@@ -260,3 +262,40 @@ def test_an_address_is_of_one_familiar_or_of_nobody(path: str) -> None:
     familiar_id, rest = split_address(f"/f/{path}")
 
     assert familiar_id is None or (is_valid_familiar_id(familiar_id) and rest.startswith("/"))
+
+
+def test_favourites_come_first_and_tags_find_a_familiar(tmp_path: Path) -> None:
+    """Kept in the home in a file that an editor writes too; a broken one is as if there were none."""
+    home = HomeFolder(tmp_path)
+    shelf = FamiliarShelf(home)
+    for name, tags in (("ash", ""), ("mira", "sea\n- calm, but not always\n\nsea"), ("wren", "sea")):
+        folder = home.familiar(name).character
+        folder.mkdir(parents=True)
+        (folder / "tags.md").write_text(tags, encoding="utf-8")
+    shelf.set_favourite("wren", is_one=True)
+    shelf.set_favourite("mira", is_one=True)
+    shelf.set_favourite("wren", is_one=False)
+    shelf.set_favourite("wren", is_one=True)
+
+    assert shelf.sort(["ash", "mira", "wren"]) == ["mira", "wren", "ash"]
+    assert shelf.read_favourites() == ["mira", "wren"]
+    assert shelf.read_tags("mira") == ["sea", "calm, but not always"]
+    assert shelf.read_tags("ash") == []
+
+    home.favourites_file.write_text("favourites = ", encoding="utf-8")
+
+    assert shelf.sort(["ash", "wren"]) == ["ash", "wren"]
+
+
+def test_the_list_of_familiars_is_searched_and_starred(page: PageProcess) -> None:
+    """By name, description or tag; a star puts one first in the menu."""
+    found = page.ask("GET", "/familiars?q=NOBODY-like-this").body
+    starred = send_form(page, "/familiars/favourite", id="wren", on="1")
+    menu = page.ask("GET", "/familiars").body
+    unknown = send_form(page, "/familiars/favourite", id="../wren", on="1")
+    send_form(page, "/familiars/favourite", id="wren", on="")
+
+    assert "No familiar here has that." in found
+    assert starred.status == 303
+    assert menu.count('aria-pressed="true"') == 1
+    assert unknown.status == 400

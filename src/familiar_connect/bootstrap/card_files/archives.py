@@ -5,11 +5,14 @@ Nothing is ever written from an archive: members are looked up by name and read 
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from familiar_connect.bootstrap.card_files.decode_json import MAX_MEMBERS, MAX_TEXT_BYTES, megabytes, payload_object
@@ -23,6 +26,8 @@ _END_SIZE = 22
 _FAR_END = b"PK\x06\x07"
 _MOST_ENTRY_BYTES = 1024
 _ASSET_URI = re.compile(r"(?:embed?ded://|__asset:)(?P<path>.+)", re.IGNORECASE)
+_DATA_URI = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
+MOST_ASSETS, MOST_ASSET_BYTES = 300, 200 * 1024**2
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -97,6 +102,43 @@ def main_picture(data: bytes, assets: Any) -> bytes | None:
     except CharacterCardError:
         return None
     return None
+
+
+@dataclass(frozen=True)
+class CardPicture:
+    """A file among a card's assets; whether it is a picture is for the reader to find out."""
+
+    kind: str
+    """As the card says: `icon`, `emotion`, `background` or a word of its own."""
+    name: str
+    content: bytes
+
+
+def read_assets(data: bytes, assets: Any) -> Iterator[CardPicture]:
+    """The files that a card brings along: those in its archive, and those written into it."""
+    listed = [each for each in assets if isinstance(each, dict)][:MOST_ASSETS] if isinstance(assets, list) else []
+    try:
+        archive = CardArchive(data) if is_zip(data) else None
+    except CharacterCardError:
+        archive = None
+    left = MOST_ASSET_BYTES
+    for each in listed:
+        content = _read_asset(archive, str(each.get("uri", "")))
+        left -= len(content)
+        if left < 0:
+            return
+        if content:
+            yield CardPicture(str(each.get("type", "")), str(each.get("name", "")), content)
+
+
+def _read_asset(archive: CardArchive | None, uri: str) -> bytes:
+    inside, written = _ASSET_URI.fullmatch(uri), _DATA_URI.match(uri)
+    try:
+        if inside is not None and archive is not None:
+            return archive.read(inside["path"].lstrip("/"))
+        return base64.b64decode(uri[written.end() :], validate=True) if written is not None else b""
+    except (CharacterCardError, ValueError):
+        return b""
 
 
 def check_directory(data: bytes, *, most: int) -> None:

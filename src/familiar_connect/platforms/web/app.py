@@ -22,6 +22,7 @@ from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.control_pages import ControlPages
 from familiar_connect.platforms.web.familiar_pages import FamiliarPages
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures, PicturePages
+from familiar_connect.platforms.web.gallery_pages import GalleryPages
 from familiar_connect.platforms.web.group_pages import GroupPages
 from familiar_connect.platforms.web.group_rooms import GroupRooms
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
@@ -213,6 +214,7 @@ def _character_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute
         *NotePages(parts.familiar, parts.chats, renderer).routes(),
         *RegexPages(parts.familiar, parts.chats, renderer).routes(),
         *PersonaPages(parts.familiar, parts.chats, renderer, parts.reload).routes(),
+        *GalleryPages(parts.familiar, parts.chats.expressions, renderer).routes(),
         *PersonaPicturePages(parts.chats.person_pictures, renderer).routes(),
     ]
 
@@ -224,7 +226,7 @@ def _home_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
         return ImportPages(parts.familiar.id, parts.program, renderer).routes()
     return [
         *ImportPages(parts.familiar.id, parts.program, renderer, familiars.ids).routes(),
-        *FamiliarPages(familiars, parts.program, renderer).routes(),
+        *FamiliarPages(parts.familiar.id, familiars, parts.program, renderer).routes(),
         *(GroupPages(parts.familiar.id, parts.chats, parts.groups, renderer).routes() if parts.groups else ()),
     ]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
-from familiar_connect.platforms.web.chats import PAGE_SIZE, LineNotStored, ShownMessage, WebChats
+from familiar_connect.platforms.web.chats import PAGE_SIZE, LineNotStored, WebChats
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
 from familiar_connect.platforms.web.message_fragments import MessageFragments
 from familiar_connect.platforms.web.multipart import FormPart, is_multipart, read_parts
@@ -28,6 +28,7 @@ from familiar_connect.platforms.web.render import (
     redirect,
     stream_events,
 )
+from familiar_connect.platforms.web.shown_message import ShownMessage
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
 from familiar_connect.support.text import without_surrogates

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,13 +34,14 @@ from familiar_connect.platforms.terminal.welcome import WarmUps, record_greeting
 from familiar_connect.platforms.web.attached_files import (
     AttachedFiles,
     SentFiles,
-    ShownAttachment,
     list_attachments,
 )
+from familiar_connect.platforms.web.expressions import Expressions, find_expression
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
 from familiar_connect.platforms.web.other_lines import FindOtherLines, OtherLine, no_lines
 from familiar_connect.platforms.web.persona_pictures import PersonaPictures
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
+from familiar_connect.platforms.web.shown_message import ShownMessage
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.slash.registry import find_command
@@ -68,41 +68,6 @@ class LineNotStored(HomeError):
     """What was said could not be written down; it may be said again."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownMessage:
-    """One message as the page shows it."""
-
-    id: int
-    who: str
-    is_own: bool
-    """Said by the familiar."""
-    html: str
-    time: str
-    clock: str
-    """The time of day alone."""
-    trace_id: str | None = None
-    """The turn that made it, where one is known."""
-    version: int = 1
-    """Which of its versions it reads, counted from 1."""
-    versions: int = 1
-    is_hidden: bool = False
-    """In no prompt."""
-    attached: Sequence[ShownAttachment] = ()
-    key: str = ""
-    """What the page called it that sent it."""
-    is_cut: bool = False
-    """Whether it is so long that only its beginning is shown."""
-    other: OtherLine | None = None
-    """Where it is at home, where another familiar said it."""
-    picture: str | None = None
-    """The face of the person at the page, on what they said."""
-
-    @property
-    def is_reply(self) -> bool:
-        """Said by a familiar, this one or another."""
-        return self.is_own or self.other is not None
-
-
 class WebChats:
     """Talks with one familiar for every page that is open."""
 
@@ -113,6 +78,7 @@ class WebChats:
         self.events = events
         self.attached_files = AttachedFiles(familiar)
         self.person_pictures = PersonaPictures(familiar)
+        self.expressions = Expressions(FamiliarFolder(familiar.root))
         self._background = BackgroundTasks("web-chats")
         self._warm_ups = WarmUps(familiar)
         self._locks = KeyedLocks()
@@ -241,6 +207,7 @@ class WebChats:
         versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
         traces = self._traces_of(channel_id, turns, versions)
         others = self._others_of(turns)
+        moods = self.expressions.list_urls()
         mine, face = self.person().canonical_key, self.person_pictures.url_in_chat(channel_id)
         return [
             ShownMessage(
@@ -258,6 +225,7 @@ class WebChats:
                 attached=list_attachments(turn),
                 key=key_of(turn),
                 is_cut=len(turn.display_text) > MAX_SHOWN_CHARS,
+                expression=find_expression(turn.display_text, moods) if turn.role == "assistant" else None,
                 picture=face if turn.author is not None and turn.author.canonical_key == mine else None,
             )
             for turn in turns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 FAMILIARS_PATH = "/familiars"
+MOST_SHOWN, MOST_TAGS = 500, 60
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 60, 20_000
 SOURCE = "user"
 
@@ -28,27 +30,58 @@ SOURCE = "user"
 class FamiliarPages:
     """The route `/familiars`."""
 
-    def __init__(self, familiars: HomeFamiliars, program: OwnProgram, renderer: PageRenderer) -> None:
+    def __init__(self, here: str, familiars: HomeFamiliars, program: OwnProgram, renderer: PageRenderer) -> None:
+        self._here = here
         self._familiars = familiars
         self._program = program
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        handlers = ((FAMILIARS_PATH, self.list_all, "GET"), (FAMILIARS_PATH, self.make, "POST"))
+        handlers = (
+            (FAMILIARS_PATH, self.list_all, "GET"),
+            (FAMILIARS_PATH, self.make, "POST"),
+            (f"{FAMILIARS_PATH}/favourite", self.choose_favourite, "POST"),
+        )
         return make_routes(handlers, self._renderer)
 
     async def list_all(self, request: Request) -> Response:
-        return await off_loop(self._page, {}, "")
+        wanted, tag = (request.query_params.get(name, "")[:MAX_NAME_CHARS] for name in ("q", "tag"))
+        return await off_loop(partial(self._page, {}, "", wanted=wanted, tag=tag))
 
-    def _page(self, typed: dict[str, str], problem: str) -> Response:
+    def _page(self, typed: dict[str, str], problem: str, *, wanted: str = "", tag: str = "") -> Response:
+        """Those whose name, description or tags have the words *wanted*, and that have the *tag*."""
+        every = self._familiars.entries(self._here, most=MOST_SHOWN)
+        tags = {each.id: self._familiars.shelf.read_tags(each.id) for each in every}
+        about = {each.id: self._familiars.describe(each) for each in every}
+        words = wanted.casefold().split()
+        shown = [
+            each
+            for each in every
+            if (not tag or tag in tags[each.id])
+            and all(word in f"{each.name} {about[each.id]} {' '.join(tags[each.id])}".casefold() for word in words)
+        ]
         return self._renderer.page(
             "familiars.html",
             status=400 if problem else 200,
             title="Familiars",
             typed=typed,
             problem=problem,
-            describe=self._familiars.describe,
+            shown=shown,
+            about=about,
+            tags=tags,
+            all_tags=sorted({each for found in tags.values() for each in found}, key=str.casefold)[:MOST_TAGS],
+            wanted=wanted,
+            tag=tag,
         )
+
+    async def choose_favourite(self, request: Request) -> Response:
+        """Let the lists begin with a familiar, or not."""
+        fields = await read_form(request)
+        chosen = fields.get("id", "")
+        if chosen not in await off_loop(self._familiars.ids):
+            raise HomeError("there is no such familiar any more")
+        await off_loop(partial(self._familiars.shelf.set_favourite, chosen, is_one=bool(fields.get("on"))))
+        return redirect(FAMILIARS_PATH)
 
     async def make(self, request: Request) -> Response:
         """A new familiar, and to its first chat."""

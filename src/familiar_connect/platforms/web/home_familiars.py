@@ -21,6 +21,7 @@ from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
+from familiar_connect.platforms.web.familiar_shelf import FamiliarShelf
 from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
@@ -51,6 +52,7 @@ class FamiliarEntry:
     is_here: bool
     picture: str | None = None
     """The address of its picture."""
+    is_favourite: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class HomeFamiliars:
         """How many requests each answers now; none of these is closed."""
         self._lock = asyncio.Lock()
         self.pictures = FamiliarPictures(HomeFolder(home))
+        self.shelf = FamiliarShelf(HomeFolder(home))
 
     def ids(self) -> list[str]:
         """Every familiar of the home; reads the disk."""
@@ -88,8 +91,9 @@ class HomeFamiliars:
         """Those that are open besides the first."""
         return [pages.familiar for _, pages in self._open.values()]
 
-    def entries(self, here: str) -> list[FamiliarEntry]:
-        """The familiars for the menu of the one that is looked at; reads the disk."""
+    def entries(self, here: str, *, most: int = MOST_LISTED) -> list[FamiliarEntry]:
+        """The familiars for the menu of the one that is looked at, favourites first; reads the disk."""
+        favourites = self.shelf.read_favourites()
         return [
             FamiliarEntry(
                 id=each,
@@ -97,8 +101,9 @@ class HomeFamiliars:
                 path=f"/f/{each}/",
                 is_here=each == here,
                 picture=self.pictures.url_of(each),
+                is_favourite=each in favourites,
             )
-            for each in self.ids()[:MOST_LISTED]
+            for each in self.shelf.sort(self.ids())[:most]
             if is_valid_familiar_id(each)
         ]
 

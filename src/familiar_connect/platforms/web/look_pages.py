@@ -34,6 +34,7 @@ class PageLook:
     width: str = "normal"
     faces: str = "round"
     background: str = "none"
+    mood: str = "shown"
 
 
 CHOICES: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -57,6 +58,7 @@ CHOICES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Behind a chat",
         {"none": "Nothing", "picture": "The picture of the familiar", "own": "A background of its own"},
     ),
+    "mood": ("Expressions", {"shown": "Beside the chat, where there are some", "none": "None"}),
 }
 """Field → its name on the page, and its values with theirs."""
 SIZES = {"small": (14, 12, 16), "large": (18, 15, 21), "larger": (21, 18, 25)}
@@ -137,6 +139,7 @@ class LookPages:
             f":root {{ --measure: {WIDTHS[look.width]}; }}" if look.width in WIDTHS else "",
             FACES.get(look.faces, ""),
             BEHIND.format(behind) if behind else "",
+            ".mood { display: none; }" if look.mood == "none" else "",
         ]
         return "".join(f"{part}\n" for part in parts if part)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import load_bytes, remove_file
-from familiar_connect.support.pictures import ENDINGS, MAX_PICTURE_BYTES, Picture, check_picture
+from familiar_connect.support.pictures import ENDINGS, MAX_PICTURE_BYTES, Picture, check_picture, plain_stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 REMEMBERED = 1_000
+MOST_LISTED, MOST_PICTURES = 1_000, 300
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,45 @@ class PictureFiles:
         """What the first of *paths* that is one shows."""
         found = self.find(paths)
         return load_picture(found.path) if found is not None else None
+
+
+class PictureFolder:
+    """A folder of pictures, each called as its owner called it; every method reads the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        self._files = PictureFiles()
+
+    def list_all(self) -> dict[str, PictureFile]:
+        """The pictures by their names, in the order of these."""
+        try:
+            paths = sorted(islice(self.path.iterdir(), MOST_LISTED))
+        except OSError:
+            return {}
+        known = (path for path in paths if path.suffix.lower() in ENDINGS.values() and not path.name.startswith("."))
+        found = {path.stem: self._files.find([path]) for path in known}
+        return {name: file for name, file in found.items() if file is not None}
+
+    def read(self, name: str) -> Picture | None:
+        found = self.list_all().get(name)
+        return load_picture(found.path) if found is not None else None
+
+    def add(self, name: str, data: bytes) -> str:
+        """Keep one more picture, called *name* or like it; what it is called."""
+        there = self.list_all()
+        if len(there) >= MOST_PICTURES:
+            raise HomeError(f"there are {MOST_PICTURES} pictures already; remove one first")
+        kept = plain_stem(name)
+        taken = {each.casefold() for each in there}
+        kept = next(each for each in chain((kept,), (f"{kept}-{n}" for n in count(2))) if each.casefold() not in taken)
+        write_picture(data, lambda ending: self.path / f"{kept}{ending}")
+        return kept
+
+    def remove(self, name: str) -> None:
+        found = self.list_all().get(name)
+        if found is None:
+            raise HomeError("there is no such picture any more")
+        remove_file(found.path)
 
 
 def load_picture(path: Path) -> Picture | None:

@@ -117,6 +117,15 @@ export async function start(root) {
     form.querySelector(".you").title = form.querySelector(".you").title.replace(before, name);
   }
 
+  // The picture of the mood that was spoken in last.
+  const mood = root.querySelector(".mood");
+  function showMood() {
+    const now = messages().filter((each) => each.dataset.mood).at(-1)?.dataset.mood;
+    mood.hidden = !now;
+    if (now && mood.firstElementChild.getAttribute("src") !== now) mood.firstElementChild.src = now;
+  }
+  root.addEventListener("messages", showMood);
+
   // Behind what is kept, before what is not yet.
   function addLine(line) {
     const next = outbox?.first() ?? (live && !live.dataset.id ? live : null);
