@@ -39,15 +39,15 @@ from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.observe.ledger import open_ledger
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.platforms.terminal.place import PLATFORM
-from familiar_connect.platforms.web.access import Doorkeeper, PageAddress
+from familiar_connect.platforms.web.access import Doorkeeper
 from familiar_connect.platforms.web.app import WebParts, create_app
 from familiar_connect.platforms.web.chats import WebChats
-from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.place import WebPlace
 from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 from familiar_connect.platforms.web.turn_pages import PANEL_S
+from familiar_connect.support.http_server.checks import AsgiApp, PageAddress
 
 PAGES = (0, 1, 20)
 ROUNDS, QUICK_ROUNDS = 40, 4

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.table import spread
 from familiar_connect.platforms.web.app import WebParts
-from familiar_connect.platforms.web.server import WebPlatform, listen_on
+from familiar_connect.platforms.web.server import WebPlatform
 from familiar_connect.platforms.web.turn_pages import PANEL_S
+from familiar_connect.support.http_server.server import listen_on
 from tools.browser import find_browser
 
 if TYPE_CHECKING:

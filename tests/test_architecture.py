@@ -97,7 +97,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "aiohttp": ("extensions.discord", "extensions.twitch", "testing"),
     "twitchAPI": ("extensions.twitch",),
     "starlette": ("platforms.web",),
-    "uvicorn": ("platforms.web",),
+    "uvicorn": ("support.http_server",),
     "jinja2": ("platforms.web",),
     "xllamacpp": ("llm.embedded",),
     "onnxruntime": ("memory.index.minilm", "voice"),
@@ -119,7 +119,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "markdown_it": ("support.markdown", "support.markdown_html", "support.markdown_rules"),
     "pygments": ("support.code_colours",),
     "latex2mathml": ("support.formulas",),
-    "click": ("cli", "commands", "extensions.parts", "extensions.verbs", "extensions.discord"),
+    "click": ("cli", "commands", "extensions.parts", "extensions.verbs", "extensions.discord", "extensions.serve"),
     "platformdirs": ("config",),
 }
 # Rooms whose `__init__` re-exports promised names, lazily; every other one holds a docstring only.

@@ -69,7 +69,6 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
     ("typed", "told"),
     [
         (("pull", "llama3"), "`familiar --home {home} model get NAME` fetches a model."),
-        (("serve",), "`familiar --home {home} web` is the page in your browser"),
         (("rm", "ember"), "`familiar --home {home} list` says where"),
         (
             ("restore", "notes.md", "2"),

@@ -139,10 +139,11 @@ TOLD = {
     "memory.index.fastembed": "`familiar memory reindex --fetch`",
     "extensions.discord": "DISCORD_BOT",
     "extensions.twitch": "[twitch]",
-    "platforms.web.own_program": NOBODY,  # this program again
     "platforms.web.server": NOBODY,  # listens
+    "platforms.web.own_program": NOBODY,  # this program again
     "support.bounded_process": NOBODY,  # this program's readers
     "support.fetch": "pictures and films",
+    "support.http_server.server": NOBODY,  # listens
     "voice.speech_service": "[stt]",
     "extensions.voice_local": NOBODY,  # a model in an installed package
     "voice.websocket": "[stt]",

@@ -14,6 +14,7 @@ import pytest
 
 from familiar_connect import api, extensions
 from familiar_connect.api import (
+    answering,
     calls,
     checks,
     commands,
@@ -32,6 +33,7 @@ from tests.fakes.extension_packages import EXAMPLES
 
 MOST_NAMES = {
     api: 44,
+    answering: 14,
     calls: 11,
     checks: 2,
     commands: 8,

@@ -24,9 +24,11 @@ from tests.test_imports import run_python
 
 PACKAGE = Path(familiar_connect.__file__).parent
 THE_LIST = {"config/built_in.py": "the one list of what comes with the program"}
+OUR_ENDPOINT = "programs ask it as they ask OpenAI's"
 CHAT_MODELS = "chat models are asked as OpenAI's are, whoever speaks"
 WORDS = {
     "import_documents": ("import_documents", "pypdf", "htmlparser"),
+    "serve": ("'serve'", '"serve"', "`familiar serve`", "/serve/"),
     "voice_azure": ("azure",),
     "voice_cartesia": ("cartesia",),
     "voice_deepgram": ("deepgram",),
@@ -48,6 +50,7 @@ NAMED_BY = {
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
         "memory/weighing/statements.py": "an eye may be twitching",
     },
+    "serve": THE_LIST,
     "import_chats": THE_LIST,
     "import_documents": THE_LIST,
     "voice_azure": {
@@ -82,6 +85,10 @@ NAMED_BY = {
         "config/voice.py": "what `base_url` may name are servers that are compatible with it",
         "context/providers/history/turn_items.py": CHAT_MODELS,
         "context/render.py": CHAT_MODELS,
+        "extensions/serve/__init__.py": OUR_ENDPOINT,
+        "extensions/serve/chat_request.py": OUR_ENDPOINT,
+        "extensions/serve/command.py": OUR_ENDPOINT,
+        "extensions/serve/wire.py": OUR_ENDPOINT,
         "extensions/twitch/event_types.py": CHAT_MODELS,
         "identity.py": CHAT_MODELS,
         "llm/__init__.py": CHAT_MODELS,
@@ -90,6 +97,7 @@ NAMED_BY = {
         "llm/model_slots.py": CHAT_MODELS,
         "llm/openai_compatible.py": CHAT_MODELS,
         "llm/scripted.py": CHAT_MODELS,
+        "llm/replicas.py": CHAT_MODELS,
         "llm/slots.py": CHAT_MODELS,
         "observe/person_match.py": CHAT_MODELS,
         "presets/load.py": "names of SillyTavern's settings",

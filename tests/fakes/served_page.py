@@ -10,14 +10,16 @@ from contextlib import asynccontextmanager
 from familiar_connect.commands.page_server import open_page_models
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.familiar import Familiar
-from familiar_connect.platforms.web.access import Doorkeeper, PageAddress
+from familiar_connect.platforms.web.access import Doorkeeper
 from familiar_connect.platforms.web.app import WebParts
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.live import ChatEvents
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
-from familiar_connect.platforms.web.server import WebPlatform, listen_on
+from familiar_connect.platforms.web.server import WebPlatform
 from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.support.http_server.checks import PageAddress
+from familiar_connect.support.http_server.server import listen_on
 from tests.fakes.page import PageClient
 
 

@@ -145,6 +145,8 @@ class Scene:
     """In a direct message: servers that all of its people are on now."""
     writing_note: str | None = None
     """How people write here, where that is not as elsewhere and the familiar is told so; {char} is the familiar."""
+    program_note: str | None = None
+    """What the program through which people write here tells a model: shown as material, and no rule of ours."""
     thread_starter: ReferencedMessage | None = None
     """The message that this thread began with, where all who read here can read it."""
     events: tuple[ServerEvent, ...] = ()

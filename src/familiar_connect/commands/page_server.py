@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServers
-    from familiar_connect.platforms.web.access import PageAddress
     from familiar_connect.platforms.web.app import Visitors, WebParts
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.home_familiars import OpenedPages
     from familiar_connect.platforms.web.page_models import ModelWish, PageModels
     from familiar_connect.platforms.web.server import WebPlatform
+    from familiar_connect.support.http_server.checks import PageAddress
 
 
 def open_page_models(home: Path, familiars: Callable[[], Sequence[Familiar]]) -> PageModels:
@@ -129,7 +129,7 @@ def require_web_packages() -> None:
 
 def page_password(home: Path, host: str) -> str | None:
     """The password of the page; None where only this computer can reach it and none is set."""
-    from familiar_connect.platforms.web.access import is_loopback
+    from familiar_connect.support.http_server.checks import is_loopback
 
     password = Secrets(home).get(PASSWORD)
     if is_loopback(host):
@@ -161,7 +161,7 @@ async def open_socket(options: WebOptions, home: Path) -> AsyncIterator[socket.s
 
 def _listen(options: WebOptions, home: Path) -> socket.socket:
     """A socket that listens; where the page of this home does already, the sentence says where it is."""
-    from familiar_connect.platforms.web.server import listen_on
+    from familiar_connect.support.http_server.server import listen_on
 
     try:
         return listen_on(options.host, options.port)
@@ -175,7 +175,8 @@ def _listen(options: WebOptions, home: Path) -> socket.socket:
 
 
 def _address_of(options: WebOptions, port: int, home: Path) -> PageAddress:
-    from familiar_connect.platforms.web.access import PageAddress, host_name_of, is_loopback, load_signing_key
+    from familiar_connect.platforms.web.access import host_name_of, load_signing_key
+    from familiar_connect.support.http_server.checks import PageAddress, is_loopback
 
     has_own_name = options.has_own_name and is_loopback(options.host)
     return PageAddress(

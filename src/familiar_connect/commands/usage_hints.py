@@ -28,7 +28,6 @@ VERB_HINTS = {
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
-    "serve": _PAGE_OR_RUN,
     "server": _PAGE_OR_RUN,
     "settings": "`familiar config show` shows them.",
     "show": "`familiar inspect` shows the last prompt, `familiar memory show FILE` a file of memory.",

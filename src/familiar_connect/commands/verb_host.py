@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,11 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import find_home, list_familiars
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.parts import Extension
+    from familiar_connect.support.clock import Clock
 
 
 def fit_verb(made: click.Command) -> click.Command:
@@ -84,3 +90,51 @@ class CommandLineHost:
 
     def list_familiars(self) -> Sequence[str]:
         return list_familiars(find_home(self._ctx.find_root().params.get("home")))
+
+    @property
+    def clock(self) -> Clock:
+        from familiar_connect.support.clock import SystemClock
+
+        return SystemClock()
+
+    @property
+    def folder(self) -> Path:
+        return HomeFolder(home_of(self._ctx)).extension_data(self._extension.name)
+
+    def prepare_familiar(self, familiar_id: str) -> None:
+        from familiar_connect.commands.prepare import prepare_to_start
+
+        home = home_of(self._ctx)
+        prepare_to_start(open_root(home, familiar_id), home)
+
+    @asynccontextmanager
+    async def open_familiar(self, familiar_id: str) -> AsyncIterator[PlatformHost]:
+        from familiar_connect.bot import check_keys, load_familiar
+        from familiar_connect.extensions.platforms import make_verb_host
+        from familiar_connect.support.aio import off_loop
+        from familiar_connect.support.clock import machine_zone
+        from familiar_connect.support.sign_of_life import show_life
+
+        home = home_of(self._ctx)
+        root = await off_loop(open_root, home, familiar_id)
+        load = partial(load_familiar, root, home=home, defaults_path=profile_of(home), zone=machine_zone(), wake=False)
+        familiar, _ = await off_loop(load)
+        try:
+            await off_loop(check_keys, familiar, home)
+            async with show_life(FamiliarFolder(root).running_file):
+                await familiar.start()
+                host = make_verb_host(familiar, self._extension.name, tell=self._tell)
+                try:
+                    yield host
+                finally:
+                    await host.aclose()
+        finally:
+            await familiar.aclose()
+
+    def stop_on_signal(self) -> AbstractContextManager[asyncio.Event]:
+        from familiar_connect.bot import stop_on_signal
+
+        return stop_on_signal(self._tell)
+
+    def _tell(self, sentence: str) -> None:
+        say(sentence, err=True)

@@ -21,7 +21,9 @@ BUILT_IN_VOICES = ("voice_azure", "voice_cartesia", "voice_deepgram", "voice_gem
 where the settings name none."""
 BUILT_IN_IMPORTERS = ("import_chats", "import_documents")
 """Those that read files for `familiar import`; they have neither settings nor secrets."""
-BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES, *BUILT_IN_IMPORTERS)
+BUILT_IN_DOORS = ("serve",)
+"""Those that let other programs in by a verb of their own; they have neither settings nor secrets."""
+BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES, *BUILT_IN_IMPORTERS, *BUILT_IN_DOORS)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
 _WITH_SECRETS = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)
@@ -63,8 +65,9 @@ def provider_of(voice: str) -> str:
 
 @cache
 def read_built_in_verbs() -> Mapping[str, tuple[str, str]]:
-    """Verb → which of them brings it, and its line in the help; platforms with a module `verbs` bring some."""
-    with_verbs = [built_in for built_in in BUILT_IN_PLATFORMS if find_spec(f"{_PACKAGE}.{built_in}.verbs") is not None]
+    """Verb → which of them brings it, and its line in the help; those with a module `verbs` bring some."""
+    may_have = (*BUILT_IN_PLATFORMS, *BUILT_IN_DOORS)
+    with_verbs = [built_in for built_in in may_have if find_spec(f"{_PACKAGE}.{built_in}.verbs") is not None]
     return {
         verb: (built_in, says)
         for built_in in with_verbs

@@ -253,6 +253,10 @@ class HomeFolder:
         """Which extensions the owner allowed."""
         return self.root / "extensions.toml"
 
+    def extension_data(self, name: str) -> Path:
+        """Where an extension keeps files that are about all familiars."""
+        return self.root / "extensions" / name
+
     @property
     def favourites_file(self) -> Path:
         """Which familiars the lists of the page begin with."""

@@ -22,6 +22,7 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import ConfigError
+from familiar_connect.extensions.hosts.chat_host import ChatHost
 from familiar_connect.extensions.hosts.command_host import CommandHost
 from familiar_connect.extensions.hosts.server_host import ServerHost
 from familiar_connect.extensions.part_context import PartContext
@@ -186,10 +187,12 @@ class PlatformHost:
         people: Collection[Author] = (),
         topic: str | None = None,
         writing_note: str | None = None,
+        program_note: str | None = None,
     ) -> Scene:
         """Where this is, who is here and who can read it; what `Place.scene` gives.
 
         *writing_note* tells the model how people write here, where that is not as elsewhere; {char} is the familiar.
+        *program_note* is what the program they write with tells a model; it is shown as material.
         """
         is_dm = read_by is ReadBy.people
         kind = ChannelKind.dm if is_dm else ChannelKind.text
@@ -201,6 +204,7 @@ class PlatformHost:
             is_public=read_by is ReadBy.everyone,
             reader_keys=frozenset(each.canonical_key for each in people) if is_dm else frozenset(),
             writing_note=writing_note,
+            program_note=program_note,
         )
 
     # Answering
@@ -272,6 +276,11 @@ class PlatformHost:
         if not self._keeps_numbers:
             raise RuntimeError("channels are numbers only for a part that says `keeps_numbers=True`")
         return self._servers
+
+    @property
+    def chats(self) -> ChatHost:
+        """What was said in a channel, for a program that keeps chats of its own: change it, answer it again."""
+        return ChatHost(self._familiar, self.platform, self._number)
 
     @property
     def calls(self) -> CallHost:

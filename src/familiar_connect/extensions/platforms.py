@@ -70,6 +70,13 @@ def make_host(
     )
 
 
+def make_verb_host(familiar: Familiar, name: str, *, tell: Callable[[str], None]) -> PlatformHost:
+    """The host of a verb that answers for *familiar*: it has no section and no secrets."""
+    folder = FamiliarFolder(familiar.root).extension_data(name)
+    context = PartContext(settings=None, clock=familiar.clock, folder=folder, familiar_id=familiar.id)
+    return PlatformHost(familiar, name, context, tell, commands=BUILT_IN_COMMANDS)
+
+
 def create_platforms(
     loaded: Sequence[LoadedExtension], maker: PartMaker, familiar: Familiar, tell: Callable[[str], None]
 ) -> tuple[list[HostedPlatform], dict[str, str]]:

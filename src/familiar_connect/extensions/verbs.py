@@ -7,6 +7,7 @@ the window and names commands as they are typed here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +16,12 @@ import click
 from familiar_connect.config.home import WHICH_FAMILIAR
 
 if TYPE_CHECKING:
+    import asyncio
+
     from click.shell_completion import CompletionItem
+
+    from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.support.clock import Clock
 
 HOST_KEY = "familiar_connect.extensions.verbs"
 """Under which click keeps the host of the verb that runs."""
@@ -44,6 +50,23 @@ class VerbHost(Protocol):
 
     def list_familiars(self) -> Sequence[str]:
         """The familiars of this home."""
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time here."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the extension may keep files that are about all familiars; it makes it when it first writes."""
+
+    def prepare_familiar(self, familiar_id: str) -> None:
+        """Ask what has to be asked, and fetch what has to be there, before that familiar is opened."""
+
+    def open_familiar(self, familiar_id: str) -> AbstractAsyncContextManager[PlatformHost]:
+        """A familiar of this home, alive as long as this is open, as a platform named after the extension meets it."""
+
+    def stop_on_signal(self) -> AbstractContextManager[asyncio.Event]:
+        """Set when the program is told to end; what was said is on disk either way."""
 
 
 def open_verb(ctx: click.Context) -> VerbHost:

@@ -72,10 +72,20 @@ class ChannelKeyRows:
         rows = self._database.read("SELECT platform, id FROM channel_keys WHERE number = ?", (number,))
         return ChannelKey(*map(str, rows[0])) if rows else None
 
+    def ids_from(self, platform: str, start: str, limit: int) -> list[str]:
+        """The names of a platform's channels that begin with *start*, the one made last at the end."""
+        rows = self._database.read(
+            "SELECT id FROM channel_keys WHERE platform = ? AND substr(id, 1, ?) = ? ORDER BY row DESC LIMIT ?",
+            (platform, len(start), start, limit),
+        )
+        return [str(row[0]) for row in reversed(rows)]
+
     def forget(self, key: ChannelKey) -> None:
-        """Let nobody read the channel's name here any more; its number is not given again."""
-        self._kept.pop(key)
-        self._database.write("DELETE FROM channel_keys WHERE platform = ? AND id = ?", key)
+        """Let nobody read the channel's name here any more, nor those of chats below it; no number is given again."""
+        below = f"{key.id}/"
+        for name in (key.id, *self.ids_from(key.platform, below, -1)):
+            self._kept.pop(ChannelKey(key.platform, name))
+            self._database.write("DELETE FROM channel_keys WHERE platform = ? AND id = ?", (key.platform, name))
 
     def _find(self, key: ChannelKey) -> int | None:
         rows = self._database.read("SELECT number FROM channel_keys WHERE platform = ? AND id = ?", key)

@@ -231,9 +231,14 @@ class ChatControls:
 
     async def remove_turn(self, turn: HistoryTurn) -> None:
         """Take one line back, wherever it stands; those around it stay."""
-        await self._queue.wait_until_channel_idle(turn.channel_id)
-        await off_loop(self._versions.mark_turns, [turn.id], TurnMark.undone)
-        self._on_change(turn.channel_id, turn.id, None)
+        await self.remove_turns(turn.channel_id, [turn.id])
+
+    async def remove_turns(self, channel_id: int, turn_ids: Sequence[int]) -> None:
+        """Take lines of a channel back, wherever they stand; those around them stay."""
+        await self._queue.wait_until_channel_idle(channel_id)
+        await off_loop(self._versions.mark_turns, list(turn_ids), TurnMark.undone)
+        for turn_id in turn_ids:
+            self._on_change(channel_id, turn_id, None)
         await self._correct_memory()
 
     async def remove_all(self, channel_id: int) -> int:

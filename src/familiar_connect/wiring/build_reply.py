@@ -246,6 +246,7 @@ class ReplyPath:
     reminders: ReminderTimer
     message_edits: MessageEditHandler
     limits: ReplyLimits
+    readers: PlaceReaders
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -460,6 +461,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         ),
         message_edits=build_message_edits(inputs, intake),
         limits=limits,
+        readers=build_readers(inputs),
         marks=DialogueStarts(
             inputs.familiar_id,
             stores.history,

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from familiar_connect.errors import HomeError
-from familiar_connect.platforms.web import guard, server
-from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate
-from familiar_connect.platforms.web.guard import Guard, Receive, Scope, Send, limit_body
+from familiar_connect.platforms.web import guard
+from familiar_connect.platforms.web.access import Doorkeeper
+from familiar_connect.platforms.web.guard import Guard
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.http_server import server
+from familiar_connect.support.http_server.checks import PageAddress, Receive, RequestRate, Scope, Send, limit_body
 from tests.fakes.page import PageClient, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint
 from tests.fakes.scripted_familiar import scripted_familiar

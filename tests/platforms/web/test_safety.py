@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate
-from familiar_connect.platforms.web.guard import Guard, Receive, Scope, Send
-from familiar_connect.platforms.web.server import listen_on
+from familiar_connect.platforms.web.access import Doorkeeper
+from familiar_connect.platforms.web.guard import Guard
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.http_server.checks import PageAddress, Receive, RequestRate, Scope, Send
+from familiar_connect.support.http_server.server import listen_on
 from tests.fakes.model_server import ModelServer
 from tests.fakes.page import PageProcess, needs_page
 from tests.fakes.program import make_home, one_sentence, run_program

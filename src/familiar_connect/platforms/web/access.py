@@ -8,12 +8,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.files import atomic_write
@@ -27,110 +23,12 @@ TOKEN_BYTES = 24
 PASS_S = 120.0
 """How long a browser that is opened may take to come."""
 MAX_COOKIE_CHARS = 200
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 LOOPBACK_ENDING = ".localhost"
 """Browsers look for names with this ending on their own computer, and ask nobody."""
 NAME_BYTES = 15
-SAFE_METHODS = frozenset({"GET", "HEAD"})
 MAX_PASSES = 8
 """Browsers that may be on their way at once."""
-CLIENTS_KEPT = 1_000
-"""Addresses whose number of requests is known; the one that asked longest ago is forgotten."""
 _ONLY_OWNER = 0o600
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageAddress:
-    """Where the page listens and under which names it may be asked for."""
-
-    host: str
-    port: int
-    names: frozenset[str] = frozenset()
-    """Further names, such as the one a proxy goes by."""
-    own_name: str | None = None
-    """The one name under which a browser of this computer is let in; None: any of them.
-
-    Browsers send a host's cookies to every port of it. Nobody else on this computer goes by a name that nobody knows.
-    """
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this computer can reach it."""
-        return is_loopback(self.host)
-
-    def is_own_name(self, host: str | None) -> bool:
-        """Whether the Host header *host* names us, and not a name that somebody else pointed at this computer."""
-        name, port = split_host(host or "")
-        if not name:
-            return False
-        if self.is_local:
-            return (name in LOCAL_NAMES or name == self.own_name) and port == self.port
-        return name in LOCAL_NAMES or name in self.names or _is_address(name)
-
-    def may_hold_cookie(self, host: str | None) -> bool:
-        """Whether a browser that asks for *host* tells the cookie to no other server of this computer."""
-        return self.own_name is None or split_host(host or "")[0] == self.own_name
-
-    @property
-    def own_url(self) -> str:
-        """Where a browser stays once it was let in."""
-        return self.url if self.own_name is None else f"http://{self.own_name}:{self.port}"
-
-    @property
-    def url(self) -> str:
-        """What a browser on this computer opens."""
-        shown = self.host if self.is_local else "127.0.0.1"
-        return f"http://[{shown}]:{self.port}" if ":" in shown else f"http://{shown}:{self.port}"
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def split_host(header: str) -> tuple[str, int]:
-    """Name, lower-cased and without brackets, and port of a Host header; an empty name where it is none."""
-    try:
-        parts = urlsplit(f"//{header}")
-        if not header or parts.path or parts.query or parts.fragment or "@" in header:
-            return "", 0
-        return (parts.hostname or "").rstrip("."), parts.port or 80
-    except ValueError:
-        return "", 0
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def why_foreign(method: str, headers: Mapping[str, str]) -> str | None:
-    """Why a request was not made by a page of ours, by what browsers say of it; None: it was, or a person typed it.
-
-    Something that changes anything must come from a page of ours in so many words. Reading is refused to pages
-    of others; a person may follow a link of theirs to ours.
-    """
-    origin, host = headers.get("origin"), headers.get("host", "")
-    if origin is not None and not _is_origin(origin, host):
-        return "another site asked for it"
-    site = headers.get("sec-fetch-site")
-    if site in ("cross-site", "same-site"):
-        is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-        if method not in SAFE_METHODS or not is_visit:
-            return "another site asked for it"
-    if method not in SAFE_METHODS and origin is None and site != "same-origin":
-        return "nothing says which page asked for it"
-    return None
-
-
-def _is_origin(origin: str, host: str) -> bool:
-    parts = urlsplit(origin)
-    return parts.scheme in ("http", "https") and bool(parts.netloc) and parts.netloc.lower() == host.lower()
 
 
 class Doorkeeper:
@@ -201,29 +99,3 @@ def load_signing_key(path: Path) -> bytes:
         key = secrets.token_bytes(KEY_BYTES)
         atomic_write(path, key.hex() + "\n", mode=_ONLY_OWNER)
     return key
-
-
-class RequestRate:
-    """How often each client may ask: *burst* at once, then *per_second*."""
-
-    def __init__(self, per_second: float, burst: int, clock: Clock) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._clock = clock
-        self._left: LruCache[str, tuple[float, float]] = LruCache(CLIENTS_KEPT)
-        """Client → requests it has left, and when that was counted."""
-
-    def may_ask(self, client: str) -> bool:
-        """Whether *client* has a request left; it is taken."""
-        left = self._available(client)
-        self._left.put(client, (max(0.0, left - 1.0), self._clock.monotonic()))
-        return left >= 1.0
-
-    def has_left(self, client: str) -> bool:
-        """Whether *client* has a request left, without taking it."""
-        return self._available(client) >= 1.0
-
-    def _available(self, client: str) -> float:
-        now = self._clock.monotonic()
-        left, counted = self._left.get(client) or (float(self._burst), now)
-        return min(float(self._burst), left + (now - counted) * self._per_second)

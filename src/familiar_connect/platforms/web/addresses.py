@@ -13,9 +13,10 @@ from urllib.parse import quote
 
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.errors import FamiliarError
-from familiar_connect.platforms.web.guard import AsgiApp, Message, Receive, Scope, Send, draw_alone, read_headers
+from familiar_connect.platforms.web.guard import draw_alone
 from familiar_connect.platforms.web.home_familiars import HomeFamiliars, NoSuchFamiliar, OpenedPages
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.http_server.checks import AsgiApp, Message, Receive, Scope, Send, read_headers
 
 ENTRY_PATHS = re.compile(r"/open|/login|/static/.*", re.DOTALL)
 """What is nobody's: the way in, and our own files."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.familiar import Familiar
-from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAddress, RequestRate
+from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper
 from familiar_connect.platforms.web.addresses import FamiliarDispatcher, pages_at
 from familiar_connect.platforms.web.attached_files import AttachmentPages
 from familiar_connect.platforms.web.character_export_pages import CharacterExportPages
@@ -25,7 +25,7 @@ from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures, P
 from familiar_connect.platforms.web.gallery_pages import GalleryPages
 from familiar_connect.platforms.web.group_pages import GroupPages
 from familiar_connect.platforms.web.group_rooms import GroupRooms
-from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
+from familiar_connect.platforms.web.guard import Guard
 from familiar_connect.platforms.web.health_pages import HealthPages
 from familiar_connect.platforms.web.hear_pages import HearPages
 from familiar_connect.platforms.web.home_familiars import HomeFamiliars, OpenedPages
@@ -64,6 +64,7 @@ from familiar_connect.platforms.web.settings_pages import SettingsPages
 from familiar_connect.platforms.web.side_call_pages import SideCallPages
 from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.http_server.checks import AsgiApp, PageAddress, RequestRate, client_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

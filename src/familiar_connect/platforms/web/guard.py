@@ -7,21 +7,26 @@ out of frames and let it load nothing but its own files.
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
-from familiar_connect.errors import HomeError
-from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate, why_foreign
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+from familiar_connect.platforms.web.access import Doorkeeper
+from familiar_connect.support.http_server.checks import (
+    BODY_WITHIN_S,
+    AsgiApp,
+    Message,
+    PageAddress,
+    Receive,
+    RequestRate,
+    Scope,
+    Send,
+    client_of,
+    limit_body,
+    read_headers,
+    why_foreign,
+)
 
 OPEN_PATHS = frozenset({"/open", "/login"})
 """Where somebody asks to be let in."""
@@ -32,8 +37,6 @@ MAX_ENTRY_BYTES = 10_000
 MAX_BODY_BYTES = 2_000_000
 ENTRY_WITHIN_S = 15.0
 """What somebody sends who was not let in yet must have come by then."""
-BODY_WITHIN_S = 300.0
-"""All of what is sent must have come by then."""
 MAX_LENGTH_DIGITS = 19
 MAX_FILE_BYTES = 50_000_000
 MAX_ATTACHED_BYTES = 25_000_000
@@ -114,17 +117,6 @@ class Guard:
         return self._door.is_cookie(read_cookie(headers, self._door.cookie_name))
 
 
-def read_headers(scope: Scope) -> dict[str, str]:
-    """What a request says about itself, by name."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def client_of(scope: Scope) -> str:
-    """The address that asks."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
-
-
 def read_cookie(headers: dict[str, str], name: str) -> str | None:
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(name)
@@ -161,29 +153,6 @@ def body_limit(path: str) -> int:
     if path in FILE_PATHS:
         return MAX_FILE_BYTES
     return MAX_ATTACHED_BYTES if MESSAGES_PATH.fullmatch(path) else MAX_BODY_BYTES
-
-
-def limit_body(receive: Receive, most: int, within_s: float = BODY_WITHIN_S) -> Receive:
-    """*receive* that ends a request which sends more than it may, whatever it said before, or takes too long."""
-    taken, is_whole = 0, False
-    until = asyncio.get_running_loop().time() + within_s
-
-    async def receive_limited() -> Message:
-        nonlocal taken, is_whole
-        if is_whole:  # what comes now is that somebody left
-            return await receive()
-        try:
-            async with asyncio.timeout_at(until):
-                message = await receive()
-        except TimeoutError:
-            raise HomeError("the rest of it did not arrive in time; send it again") from None
-        taken += len(message.get("body", b""))
-        is_whole = not message.get("more_body", False)
-        if taken > most:
-            raise HomeError(f"that is more than {most:,} bytes; send less")
-        return message
-
-    return receive_limited
 
 
 def draw_alone(sentence: str, links: Sequence[tuple[str, str]] = ()) -> str:

@@ -22,8 +22,8 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
 from familiar_connect.platforms.web.familiar_shelf import FamiliarShelf
-from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.http_server.checks import AsgiApp
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.text import one_line, truncate_chars
 

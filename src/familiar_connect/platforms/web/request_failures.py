@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from familiar_connect.platforms.web.guard import AsgiApp, Receive, Scope, Send
+    from familiar_connect.support.http_server.checks import AsgiApp, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 

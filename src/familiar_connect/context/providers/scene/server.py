@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from familiar_connect.chat.message_parts import Emoji, Sticker
@@ -53,6 +53,7 @@ from familiar_connect.support.system_notes import quote_inline, speaker_name
 DESCRIPTION_CHARS = 800
 TOPIC_CHARS = 300
 NOTE_CHARS = 800
+PROGRAM_NOTE_LABEL = "what the program they write with says of the setting; take from it what fits who you are"
 STARTER_CHARS = 1_000
 EVENT_CHARS = 200
 
@@ -78,6 +79,7 @@ class ServerInfoProvider:
             lines += ["## Events of the server", *(self._event(request, each) for each in scene.events)]
         text = "\n".join(lines)
         return [
+            *_program_note(request, scene),
             Contribution.of(
                 Layer.scene,
                 text,
@@ -85,7 +87,7 @@ class ServerInfoProvider:
                 priority=int(Priority.SERVER_INFO),
                 tag=ItemTag.SERVER_INFO,
                 audiences=request.own_audience,
-            )
+            ),
         ]
 
     def _topic(self, request: ContextRequest, scene: Scene) -> list[str]:
@@ -115,6 +117,22 @@ class ServerInfoProvider:
         return f"- {name} {stands[event.state]}{where}." + (
             f" About it: {quote_inline(about)}." if about.strip() else ""
         )
+
+
+def _program_note(request: ContextRequest, scene: Scene) -> list[Contribution]:
+    """What the program of the people here tells a model, as material; the layer of what is added pays for it."""
+    note = (scene.program_note or "").strip()
+    if not note:
+        return []
+    shown = Contribution.of(
+        Layer.extensions,
+        note,
+        source="program_note",
+        priority=int(Priority.EXTENSION),
+        tag=ItemTag.EXTENSION,
+        audiences=request.own_audience,
+    )
+    return [replace(shown, label=PROGRAM_NOTE_LABEL)]
 
 
 def _writing_note(request: ContextRequest, scene: Scene) -> list[str]:

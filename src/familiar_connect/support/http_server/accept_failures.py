@@ -1,4 +1,4 @@
-"""What the page says when no visitor can come in for want of files: one sentence, not asyncio's traceback for each."""
+"""What a server here says when nobody can come in for want of files: one sentence, not asyncio's traceback for each."""
 
 from __future__ import annotations
 

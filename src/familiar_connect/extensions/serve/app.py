@@ -1,0 +1,202 @@
+"""ServeApp: the endpoint as an ASGI application. Every request passes its guard first, then its key, then a route."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+
+from familiar_connect.api import Clock, SetupError
+from familiar_connect.api.answering import (
+    PageAddress,
+    Receive,
+    RequestRate,
+    Scope,
+    Send,
+    client_of,
+    limit_body,
+    read_headers,
+    why_other_site,
+)
+from familiar_connect.api.support import cancel_and_wait
+from familiar_connect.extensions.serve.chat_request import RefusedRequest, read_chat_request
+from familiar_connect.extensions.serve.chats import ServedChats
+from familiar_connect.extensions.serve.keys import AccessKey, KeyBook
+from familiar_connect.extensions.serve.opened import OpenedFamiliars
+from familiar_connect.extensions.serve.place import ServedPlace
+from familiar_connect.extensions.serve.wire import (
+    CompletionForm,
+    begin_events,
+    end_events,
+    form_model,
+    form_models,
+    form_refusal,
+    send_event,
+    send_json,
+    send_refusal,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 10_000_000
+BODY_WITHIN_S = 60.0
+REQUESTS_PER_S, REQUESTS_AT_ONCE = 20.0, 100
+WRONG_PER_S, WRONG_AT_ONCE = 0.2, 10
+"""How often one address may come with a key that is none."""
+NO_REPLY = "no reply came; the log of `familiar serve` says why"
+
+
+class ServeApp:
+    """The routes for those who may ask."""
+
+    def __init__(self, familiars: OpenedFamiliars, keys: KeyBook, address: PageAddress, clock: Clock) -> None:
+        self._familiars = familiars
+        self._keys = keys
+        self._address = address
+        self._clock = clock
+        self._rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
+        self._wrong = RequestRate(WRONG_PER_S, WRONG_AT_ONCE, clock)
+        self._made = int(clock.now().timestamp())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = read_headers(scope)
+        try:
+            self._check(scope, headers)
+            key = await self._find_key(scope, headers)
+            await self._route(scope, receive, send, headers, key)
+        except RefusedRequest as refused:
+            await send_refusal(send, str(refused), status=refused.status, code=refused.code)
+        except SetupError as error:
+            await send_refusal(send, str(error), status=503, code="not_set_up")
+
+    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        """Refuse names that are not ours, pages of other sites, and too much of anything."""
+        if not self._address.is_own_name(headers.get("host")):
+            raise RefusedRequest("this address is not one of this endpoint's", status=421, code="wrong_host")
+        if (reason := why_other_site(str(scope["method"]), headers)) is not None:
+            raise RefusedRequest(f"refused: {reason}", status=403, code="wrong_origin")
+        if not self._rate.may_ask(client_of(scope)):
+            raise RefusedRequest("too many requests; wait a moment", status=429, code="rate_limit_exceeded")
+        length = headers.get("content-length", "0")
+        if length.isdigit() and (len(length) > 12 or int(length) > MAX_BODY_BYTES):
+            raise RefusedRequest(f"that is more than {MAX_BODY_BYTES:,} bytes", status=413, code="too_large")
+
+    async def _find_key(self, scope: Scope, headers: Mapping[str, str]) -> AccessKey:
+        given = headers.get("authorization", "")
+        kind, _, value = given.partition(" ")
+        client = client_of(scope)
+        if not self._wrong.has_left(client):
+            raise RefusedRequest("too many wrong keys; wait a minute", status=429, code="rate_limit_exceeded")
+        key = await asyncio.to_thread(self._keys.find, value.strip()) if kind.lower() == "bearer" else None
+        if key is None:
+            self._wrong.may_ask(client)
+            raise RefusedRequest(
+                "that key is none of this endpoint's, or was revoked: `familiar serve key add NAME` makes one",
+                status=401,
+                code="invalid_api_key",
+            )
+        return key
+
+    async def _route(
+        self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str], key: AccessKey
+    ) -> None:
+        asked = (str(scope["method"]), str(scope["path"]).rstrip("/"))
+        if asked == ("GET", "/v1/models"):
+            await send_json(send, form_models(await self._familiars.names(), self._made))
+        elif asked[0] == "GET" and asked[1].startswith("/v1/models/"):
+            name = asked[1].removeprefix("/v1/models/")
+            if name not in await self._familiars.names():
+                raise RefusedRequest(f"there is no familiar called {name[:80]!r}", status=404, code="model_not_found")
+            await send_json(send, form_model(name, self._made))
+        elif asked == ("POST", "/v1/chat/completions"):
+            await self._complete(await _read_body(receive), receive, send, headers, key)
+        else:
+            raise RefusedRequest(f"there is no {asked[0]} {asked[1][:80]} here", status=404, code="not_found")
+
+    async def _complete(
+        self, body: bytes, receive: Receive, send: Send, headers: Mapping[str, str], key: AccessKey
+    ) -> None:
+        request = read_chat_request(body, headers)
+        chats = await self._familiars.chats(request.model)
+        place, work = await chats.answer(request, key)
+        form = CompletionForm(f"chatcmpl-{secrets.token_hex(12)}", request.model, int(self._clock.now().timestamp()))
+        answering = asyncio.create_task(_write_answer(send, place, work, form, streams=request.streams))
+        leaving = asyncio.create_task(_wait_until_left(receive))
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                await _stop(chats, place, work)
+                return
+            await answering
+        finally:
+            await cancel_and_wait(leaving)
+            await cancel_and_wait(answering)
+
+
+async def _stop(chats: ServedChats, place: ServedPlace, work: asyncio.Task[None]) -> None:
+    """The program hung up: the reply ends where it is, and what was said of it is kept."""
+    await chats.stop(place)
+    await asyncio.wait({work}, timeout=5.0)
+    work.cancel()
+
+
+async def _write_answer(
+    send: Send, place: ServedPlace, work: asyncio.Task[None], form: CompletionForm, *, streams: bool
+) -> None:
+    """The reply as it comes, or whole; where none came, why."""
+    said: list[str] = []
+    notices: list[str] = []
+    async for piece in place.pieces():
+        if piece.is_notice:
+            notices.append(piece.text)
+            continue
+        if streams and not said:
+            await begin_events(send)
+            await send_event(send, form.begin())
+        said.append(piece.text)
+        if streams:
+            await send_event(send, form.piece(piece.text))
+    failure = await _failure_of(work)
+    if not said:
+        raise RefusedRequest(failure or " ".join(notices) or NO_REPLY, status=502, code="no_reply")
+    if not streams:
+        await send_json(send, form.whole("".join(said)))
+        return
+    if failure:
+        await send_event(send, form_refusal(failure, "no_reply"))
+    await send_event(send, form.end())
+    await end_events(send)
+
+
+async def _failure_of(work: asyncio.Task[None]) -> str | None:
+    """The sentence on what went wrong, once *work* is over."""
+    await asyncio.wait({work})
+    if work.cancelled():
+        return "the reply was stopped"
+    error = work.exception()
+    if error is None:
+        return None
+    if not isinstance(error, SetupError | ValueError):
+        logger.warning("a request failed", extra={"error": type(error).__name__})
+    return str(error) or type(error).__name__
+
+
+async def _read_body(receive: Receive) -> bytes:
+    limited, parts = limit_body(receive, MAX_BODY_BYTES, BODY_WITHIN_S), []
+    while True:
+        message = await limited()
+        if message["type"] == "http.disconnect":
+            raise RefusedRequest("the request ended early")
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _wait_until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,1 @@
+"""Listening for HTTP on this computer: the socket, the server, and the checks before any route."""

@@ -1,0 +1,178 @@
+"""The endpoint as programs meet it: the official client, and requests said exactly, against the started program."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from familiar_connect.extensions.serve.keys import KeyAudience
+from tests.fakes.endpoint import Endpoint
+from tests.fakes.program import run_program
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+pytestmark = pytest.mark.process
+
+
+def client_of(endpoint: Endpoint, key: str) -> OpenAI:
+    """The official client, which tries once."""
+    openai = pytest.importorskip("openai", reason="the package `openai` is not installed; `python3 run.py test` has it")
+    client: OpenAI = openai.OpenAI(base_url=endpoint.url, api_key=key, max_retries=0)
+    return client
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def own(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def say(endpoint: Endpoint, key: str, *messages: dict[str, Any], **more: Any) -> str:
+    """The reply to a chat that is shown whole."""
+    status, answer = endpoint.ask("/chat/completions", {"model": "ember", "messages": messages, **more}, key=key)
+    assert status == 200, answer
+    return str(answer["choices"][0]["message"]["content"])
+
+
+def test_the_official_client_lists_familiars_and_talks_whole_and_streamed(endpoint: Endpoint) -> None:
+    """Every familiar is a model; the model behind it is told who speaks, and knows what was said before."""
+    client = client_of(endpoint, endpoint.add_key("client", "Sam"))
+
+    models = [each.id for each in client.models.list()]
+    asked: list[Any] = [user("My tea is oolong.")]
+    whole = client.chat.completions.create(model="ember", messages=asked).choices[0].message.content
+    asked += [own(str(whole)), user("Which tea?")]
+    stream = client.chat.completions.create(model="ember", messages=asked, stream=True)
+    pieces = [chunk.choices[0].delta.content or "" for chunk in stream]
+
+    assert models == ["ember"]
+    assert str(whole).startswith("This is reply")
+    assert "".join(pieces).startswith("This is reply")
+    assert len([each for each in pieces if each]) > 1
+    assert endpoint.last_prompt().count("My tea is oolong.") == 1
+    assert "Sam" in endpoint.last_prompt()
+
+
+def test_a_key_that_is_wrong_or_revoked_opens_nothing(endpoint: Endpoint) -> None:
+    """From the moment it is revoked, while the endpoint runs; the file holds no key."""
+    made = run_program(endpoint.home, "serve", "key", "add", "short-lived", "--person", "Kim", "--json")
+    key = json.loads(made.stdout)["key"]
+    before, _ = endpoint.ask("/models", key=key)
+    listed = run_program(endpoint.home, "serve", "key", "list").stdout
+    kept = (endpoint.home / "extensions" / "serve" / "keys.json").read_text(encoding="utf-8")
+    run_program(endpoint.home, "serve", "key", "revoke", "short-lived")
+
+    statuses = [endpoint.ask("/models", key=each)[0] for each in (key, None)]
+
+    assert "short-lived: Kim, read by nobody else" in listed
+    assert key not in kept
+    assert (before, statuses) == (200, [401, 401])
+
+
+def test_a_regenerated_and_an_edited_message_stand_once(endpoint: Endpoint) -> None:
+    """The prompt of the last request shows each line as the program shows it, and nothing twice."""
+    key = endpoint.add_key("editor", "Ada")
+    first = say(endpoint, key, user("I am Ada, a gardener."), chat_id="a")
+    second = say(endpoint, key, user("I am Ada, a gardener."), chat_id="a")
+    say(endpoint, key, user("I am Ada, a gardener."), own(second), user("I like moss."), chat_id="a")
+    third = say(endpoint, key, user("I am Ada, a gardener."), own(second), user("I like ferns."), chat_id="a")
+
+    say(
+        endpoint, key, user("I am Ada, a painter."), own(second), user("I like ferns."), own(third), user("Well?"),
+        chat_id="a",
+    )  # fmt: skip
+
+    prompt = endpoint.last_prompt()
+    assert first != second
+    counted = [prompt.count(each) for each in ("gardener", "painter", "moss", "ferns", second, third)]
+    assert counted == [
+        0,
+        1,
+        0,
+        1,
+        1,
+        1,
+    ]
+    assert first not in prompt
+
+
+def test_chats_and_people_are_told_apart(endpoint: Endpoint) -> None:
+    """By the header or field that names the chat, and by `user` where the key is for several."""
+    key = endpoint.add_key("several", audience=KeyAudience.group)
+    body = {"model": "ember", "messages": [user("The code word is heron.")], "user": "u1"}
+
+    nobody, refused = endpoint.ask("/chat/completions", {**body, "user": ""}, key=key)
+    endpoint.ask("/chat/completions", body, key=key, X_Familiar_Chat="one", X_OpenWebUI_User_Name="Bo")
+    named = endpoint.last_prompt()
+    endpoint.ask("/chat/completions", {**body, "messages": [user("Hello?")], "metadata": {"chat_id": "two"}}, key=key)
+
+    assert nobody == 400
+    assert "--person" in refused["error"]["message"]
+    assert "Bo" in named
+    assert "The code word is heron." in named
+
+
+def test_what_a_program_tells_a_model_is_material_and_bounded(endpoint: Endpoint) -> None:
+    """It stands in a fence of its own, and a long one is cut."""
+    key = endpoint.add_key("noted", "Kay")
+    note = {"role": "system", "content": "You are a pirate on a ship. " + "Arr. " * 2_000}
+
+    say(endpoint, key, note, user("Who are you?"))
+
+    prompt = endpoint.last_prompt()
+    assert "You are a pirate on a ship." in prompt
+    assert prompt.count("Arr.") < 400
+    assert "what the program they write with says" in prompt
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Content_Length": "99999999999"}, 413),
+    ],
+)
+def test_the_guard_stands_before_the_key(endpoint: Endpoint, headers: dict[str, str], status: int) -> None:
+    """Foreign names, pages of other sites and too much of anything are refused, whoever asks."""
+    answer, told = endpoint.ask("/models", **headers)
+
+    assert (answer, "message" in told["error"]) == (status, True)
+
+
+def test_what_is_no_request_for_a_reply_is_refused_in_a_sentence(endpoint: Endpoint) -> None:
+    """Broken JSON, an unknown familiar, chores of other programs."""
+    key = endpoint.add_key("crooked", "Lou")
+    bodies: list[Any] = [
+        b"{",
+        {"model": "ember"},
+        {"model": "nobody", "messages": [user("Hi")]},
+        {"model": "ember", "messages": [user("### Task:\nGenerate a title")]},
+        {"model": "ember", "messages": [{"role": "wizard", "content": "Hi"}]},
+    ]
+
+    answers = [endpoint.ask("/chat/completions", body, key=key) for body in bodies]
+
+    assert [status for status, _ in answers] == [400, 400, 404, 400, 400]
+    assert all(len(answer["error"]["message"]) > 20 for _, answer in answers)
+
+
+def test_who_hangs_up_ends_the_reply_and_the_next_is_answered(endpoint: Endpoint) -> None:
+    """Nothing is left that would answer into the void."""
+    key = endpoint.add_key("hasty", "Eve")
+    at = urlsplit(endpoint.url)
+    connection = http.client.HTTPConnection(at.netloc, timeout=60)
+    asked = {"model": "ember", "stream": True, "messages": [user("Hello there")], "chat_id": "h"}
+    body = json.dumps(asked)
+    connection.request("POST", f"{at.path}/chat/completions", body, {"Authorization": f"Bearer {key}"})
+    connection.close()
+
+    assert say(endpoint, key, user("Are you there?"), chat_id="h").startswith("This is reply")

@@ -1,0 +1,96 @@
+"""The endpoint for other programs, served by the real program, and what asks it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from familiar_connect.config.folders import HomeFolder
+from familiar_connect.extensions.serve.keys import KeyAudience, KeyBook
+from tests.fakes.model_server import DONE, ModelServer, event, head
+from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.program_process import environment, start_program
+from tests.fakes.waiting import wait_until
+
+WAIT_S = 120.0
+
+
+@dataclass
+class Endpoint:
+    """A running `familiar serve`, and the model behind its familiar."""
+
+    home: Path
+    url: str
+    model: ModelServer
+
+    def add_key(
+        self, name: str, person: str = "", *, audience: KeyAudience = KeyAudience.private, is_owner: bool = False
+    ) -> str:
+        """A key of the home."""
+        book = KeyBook(HomeFolder(self.home).extension_data("serve"))
+        return book.add(name, person=person, audience=audience, is_owner=is_owner)
+
+    def ask(self, path: str, body: object = None, *, key: str | None = None, **headers: str) -> tuple[int, Any]:
+        """One request, said exactly; status and JSON of the answer. Names of *headers* are written with `_` for `-`."""
+        at = urlsplit(self.url)
+        connection = http.client.HTTPConnection(at.netloc, timeout=WAIT_S)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent |= {"Authorization": f"Bearer {key}"} if key is not None else {}
+        try:
+            raw = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+            connection.request("GET" if raw is None else "POST", at.path + path, raw, sent)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def last_prompt(self) -> str:
+        """What the model was last asked, as one text."""
+        return "\n".join(str(each["content"]) for each in self.model.requests[-1].payload["messages"])
+
+
+def number_replies() -> Any:
+    """An answer of a model that says something else each time: `reply 1`, `reply 2`."""
+
+    async def answer(server: ModelServer, writer: Any) -> None:
+        number = len(server.requests)
+        writer.write(head() + event("This is reply ") + event(f"{number}.") + event(finish="stop") + DONE)
+        await writer.drain()
+
+    return answer
+
+
+@contextmanager
+def served_endpoint(home: Path) -> Iterator[Endpoint]:
+    """`familiar serve` over Ember in *home*, whose replies come from a model of ours."""
+    with model_endpoint(number_replies()) as model:
+        make_home(home, model)
+        hears, writes = os.pipe()
+        words = ["serve", "--port", "0"]
+        process = start_program(words, (os.open(os.devnull, os.O_RDONLY), writes, writes), environment(home))
+        os.close(writes)
+        said: list[str] = []
+        with open(hears, encoding="utf-8", errors="replace") as stream:
+            reader = threading.Thread(target=lambda: said.extend(stream), daemon=True)
+            reader.start()
+            try:
+                wait_until(lambda: "/v1" in "".join(said) or process.poll() is not None, "the endpoint is served")
+                address = re.search(r"(http://\S+/v1)", "".join(said))
+                assert address is not None, "".join(said)
+                yield Endpoint(home, address[1], model)
+            finally:
+                process.send_signal(2)
+                try:
+                    assert process.wait(WAIT_S) == 0, "".join(said)
+                finally:
+                    process.kill()
+                    reader.join(WAIT_S)
