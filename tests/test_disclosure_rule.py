@@ -273,3 +273,22 @@ def test_who_came_into_a_place_may_have_been_told_less_than_those_before() -> No
     )
     shared = replace(few, audience=few.audience.with_targets([f"channel:{many.channel_id}"]))
     assert not may_still_tell(replace(shared, channels=frozenset(), servers=frozenset()), many)
+
+
+LINKED = frozenset({"discord:1", "guilded:2"})
+"""The keys of one person who is on both platforms."""
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.confidence.value}-{policy.owner_hears_all}")
+def test_linked_people_hear_their_own_direct_chats_and_nothing_else_changes(policy: DisclosurePolicy) -> None:
+    """Over everything that can be said and every place: only between the two direct chats of the one person."""
+    linked = replace(policy, linked=frozenset({LINKED}))
+
+    changed = {
+        (said.audience.people, place.here.audience.people)
+        for said, place in product(everything_said(), every_place())
+        if may_tell(said.audience, place.here, linked) != may_tell(said.audience, place.here, policy)
+    }
+
+    one, other = (frozenset({key}) for key in LINKED)
+    assert changed == (set() if policy.confidence is Confidence.open else {(one, other), (other, one)})

@@ -8,7 +8,7 @@ rule, never narrow it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
@@ -219,6 +219,8 @@ class DisclosurePolicy:
     """Whether the owner's place also hears other people's direct messages."""
     known_everywhere: frozenset[str] = field(default_factory=frozenset)
     """Canonical keys of people whose own words on servers follow them wherever they speak."""
+    linked: frozenset[frozenset[str]] = frozenset()
+    """The canonical keys of each person who said on several networks that they are the same."""
 
 
 STRICT = DisclosurePolicy()
@@ -233,11 +235,13 @@ def may_tell(said_to: Audience, here: Readers, policy: DisclosurePolicy = STRICT
     if policy.confidence is Confidence.open or _is_shared(said_to, here):
         return True
     if here.is_owner:
-        own = said_to.people <= {here.speaker}
+        own = said_to.people <= {here.speaker} or _is_own_elsewhere(said_to, {here.speaker}, policy)
         return said_to.kind is not AudienceKind.PEOPLE or own or policy.owner_hears_all
     match said_to.kind:
         case AudienceKind.PEOPLE:
-            return here.audience.kind is AudienceKind.PEOPLE and here.audience.people <= said_to.people
+            if here.audience.kind is not AudienceKind.PEOPLE:
+                return False
+            return here.audience.people <= said_to.people or _is_own_elsewhere(said_to, here.audience.people, policy)
         case AudienceKind.CHANNEL:
             if policy.confidence is Confidence.server and said_to.server_id is not None:
                 return _is_on_server(said_to.platform, said_to.server_id, here)
@@ -274,6 +278,12 @@ def may_still_tell(gathered_for: Readers, here: Readers, policy: DisclosurePolic
         *(whole_server(gathered_for.platform, each) for each in servers),
     ]
     return may_tell_all(sources, here, policy)
+
+
+def _is_own_elsewhere(said_to: Audience, people: Set[str], policy: DisclosurePolicy) -> bool:
+    """Whether it was said by one person alone in a direct chat, and nobody but the same person reads here."""
+    both = said_to.people | people
+    return len(said_to.people) == len(people) == 1 and any(both <= each for each in policy.linked)
 
 
 def _is_shared(said_to: Audience, here: Readers) -> bool:

@@ -63,6 +63,11 @@ class FamiliarFolder:
         return self.root / "ignored.toml"
 
     @property
+    def links_file(self) -> Path:
+        """Who is the same person on several networks."""
+        return self.root / "links.json"
+
+    @property
     def control_grants_file(self) -> Path:
         """Who may use the controls of a chat, server by server."""
         return self.root / "controls.toml"

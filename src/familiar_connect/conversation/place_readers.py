@@ -111,8 +111,11 @@ class PlaceReaders:
         private_channel_ids: Iterable[int] = (),
         policy: DisclosurePolicy = STRICT,
         privacy: Privacy = EVERYTHING_ALLOWED,
+        linked: Callable[[], frozenset[frozenset[str]]] = frozenset,
     ) -> None:
+        """*linked* gives the keys of each person who is known on several networks, as of now."""
         self.privacy = privacy
+        self._linked = linked
         self._owner = owner or OwnerContact()
         self._channels = channels
         self._private = frozenset(private_channel_ids)
@@ -156,7 +159,7 @@ class PlaceReaders:
         confidence = self._policy.confidence
         if settings.private_channels_bypass and confidence is Confidence.strict:
             confidence = Confidence.server
-        return replace(self._policy, confidence=confidence, known_everywhere=known)
+        return replace(self._policy, confidence=confidence, known_everywhere=known, linked=self._linked())
 
     def _settings(self, channel_id: int) -> PlaceSettings:
         """The channel's settings; one whose file cannot be read shares nothing."""

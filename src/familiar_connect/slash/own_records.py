@@ -126,6 +126,7 @@ async def erase_person(person: Person, familiar: Familiar) -> str:
         gone = await off_loop(_eraser(familiar).forget, person)
         await familiar.index.forget()
         familiar.pipelines.models.side_calls.forget()
+        await off_loop(familiar.stores.links.unlink, person.author)
         return f"Erased: {gone.turns:,} messages, {gone.versions:,} texts and {gone.replays:,} records of prompts."
 
     told = await familiar.memory_writer_scheduler.run_alone(erase)

@@ -21,6 +21,7 @@ from familiar_connect.slash.context import CONTEXT
 from familiar_connect.slash.dialogue_start import DIALOGUE_START_COMMANDS
 from familiar_connect.slash.greeting import GREETING
 from familiar_connect.slash.ignore import IGNORE, UNIGNORE
+from familiar_connect.slash.link import LINK, UNLINK
 from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.own_records import FORGET_ME, WHAT_DO_YOU_KNOW
 from familiar_connect.slash.persona import PERSONA
@@ -70,6 +71,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SUBSCRIBE_VOICE,
     UNSUBSCRIBE_VOICE,
     *MODES,
+    LINK,
+    UNLINK,
     BACKDROP,
     CONTEXT,
     MEMORY,

@@ -337,6 +337,7 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
         private_channel_ids=config.private_channel_ids,
         privacy=inputs.stores.privacy,
         policy=config.telling_policy,
+        linked=inputs.stores.links.all,
     )
 
 

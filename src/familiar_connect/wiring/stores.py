@@ -12,6 +12,7 @@ from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.admission import QuietChannels
 from familiar_connect.conversation.ignored import IgnoreList
+from familiar_connect.conversation.person_links import PersonLinks
 from familiar_connect.conversation.rules.control_grants import ControlGrants
 from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.reminders import ReminderBook
@@ -44,6 +45,7 @@ class Stores:
     reminders: ReminderBook
     control_grants: ControlGrants
     quiet: QuietChannels
+    links: PersonLinks
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: OwnerConsent | None = None) -> Stores:
@@ -79,4 +81,5 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock, *, consent: 
         reminders,
         control_grants,
         quiet,
+        PersonLinks(folder.links_file, clock),
     )

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from familiar_connect.api import Author, PlatformHost
 from familiar_connect.api.answering import ChatDoor, KeptLine
@@ -24,6 +24,7 @@ MAX_SEARCHED = 50
 """Chats of one person that are looked through where a program does not say which it means."""
 ID_CHARS = 16
 CHARS_PER_TOKEN = 4
+NOT_HERE = "That cannot be used from here."
 
 
 @dataclass
@@ -88,6 +89,10 @@ class ServedChats:
         chats = self._host.chats
         if not door.is_dm:
             await self._host.join(door.channel, door.place)
+        if self._is_command(request.lines[-1]):
+            await self._use_command(request.lines[-1].text, door)
+            return
+        request = replace(request, lines=self._without_commands(request.lines))
         state = self._state(door.channel)
         ours = await chats.lines(door.channel)
         todo = reconcile(ours, request.lines, start=state.start, keeps_lines=state.keeps_lines)
@@ -100,6 +105,28 @@ class ServedChats:
         else:
             await chats.go_on(door)
         await self._note_shown(door.channel, request, todo, ours)
+
+    # Commands
+
+    def _is_command(self, line: ShownLine) -> bool:
+        """Whether a line uses one of the familiar's commands, such as /help; it is no talk then."""
+        words = line.text.split(maxsplit=1)
+        is_one = bool(words) and words[0].startswith("/") and not line.is_own
+        return is_one and self._host.commands.find(words[0][1:].lower()) is not None
+
+    async def _use_command(self, line: str, door: ChatDoor) -> None:
+        told = await self._host.use_command(door.channel, door.speaker, line, door.place, others_read=not door.is_dm)
+        await door.place.send(told or NOT_HERE)
+
+    def _without_commands(self, lines: Sequence[ShownLine]) -> tuple[ShownLine, ...]:
+        """*lines* without commands and what was told to each, which were never said."""
+        kept: list[ShownLine] = []
+        is_told = False
+        for line in lines:
+            is_told = (is_told and line.is_own) or self._is_command(line)
+            if not is_told:
+                kept.append(line)
+        return tuple(kept)
 
     async def _settle(self, todo: Reconciliation, door: ChatDoor) -> None:
         """Let our lines read as the program shows them."""
