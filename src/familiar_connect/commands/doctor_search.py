@@ -26,13 +26,13 @@ NEWEST_BY_MEANING = 50_000
 def check_search(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Which embedder finds meaning and what the wanted one lacks; what the latest searches had to do without."""
     from familiar_connect.config import load_character_config
-    from familiar_connect.memory.index.indexing_store import choose_embedder, lacks_embedder
+    from familiar_connect.memory.index.embedders.choice import choose_embedder, lacks_embedder
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     if not (config.search_files or config.search_turns):
         yield DoctorFinding("search", "ok", "memory search is turned off in the settings")
         return
-    model, said = choose_embedder(config.embedder)
+    model, said = choose_embedder(config.embedder, index=FamiliarFolder(root).index / "embeddings.sqlite")
     is_other = config.embedder not in ("auto", "hashing", getattr(model, "name", ""))
     is_lacking = is_other or lacks_embedder(config.embedder, model)
     yield DoctorFinding("search", "warn" if is_lacking else "ok", said)

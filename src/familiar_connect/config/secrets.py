@@ -41,6 +41,7 @@ def list_variables() -> Mapping[str, str]:
         "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
         **read_built_in_secrets(),
         "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
+        "EMBEDDINGS_API_KEY": "Key for the server that `embedder` names.",
         "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
     }
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import index_folder
+from familiar_connect.memory.index.embedders.choice import choose_embedder, lacks_embedder
 from familiar_connect.memory.index.indexing_store import (
     LONGEST_WAIT_S,
     Indexer,
     IndexingMemoryStore,
-    choose_embedder,
-    lacks_embedder,
 )
 from familiar_connect.memory.index.protocols import (
     NumberedChunk,
@@ -74,9 +73,9 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
 
     store = cast("IndexingMemoryStore", stores.memory)
-    model, embedder = choose_embedder(config.embedder)
-    name = str(getattr(model, "name", type(model).__name__))
     folder = index_folder(store.root)
+    model, embedder = choose_embedder(config.embedder, index=folder / INDEX_FILE)
+    name = str(getattr(model, "name", type(model).__name__))
     files = turns = None
     if config.search_files:
         files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.memory.index import minilm
+from familiar_connect.memory.index.embedders.choice import choose_embedder
 from familiar_connect.memory.index.fastembed import (
     DEFAULT_EMBEDDING_DIM,
     DEFAULT_EMBEDDING_MODEL,
@@ -19,7 +20,6 @@ from familiar_connect.memory.index.fastembed import (
     weights_are_cached,
 )
 from familiar_connect.memory.index.hashing import HashingModel
-from familiar_connect.memory.index.indexing_store import choose_embedder
 from familiar_connect.memory.index.minilm import WordPiece, split_words
 
 needs_minilm = pytest.mark.skipif(minilm.why_unavailable() is not None, reason="MiniLM cannot run here")

@@ -7,11 +7,10 @@ changes no memory.
 from __future__ import annotations
 
 import math
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,7 +32,6 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.memory.search import say_cut
 from familiar_connect.support.files import is_held
-from familiar_connect.support.sqlite import connect_unlinked
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
@@ -248,12 +246,13 @@ def _embedder(root: Path, wanted: str, *, anew: bool = False) -> EmbeddingModel:
 
     A familiar that runs may be using it. Only *anew* takes the one of the settings, where none does.
     """
+    from familiar_connect.memory.index.embedders.choice import choose_embedder, read_maker
     from familiar_connect.memory.index.embeddings import INDEX_FILE
-    from familiar_connect.memory.index.indexing_store import IN_USE_FILE, choose_embedder
+    from familiar_connect.memory.index.indexing_store import IN_USE_FILE
 
-    model, said = choose_embedder(wanted)
     folder = FamiliarFolder(root).index
-    made_with = _model_of_index(folder / INDEX_FILE)
+    model, said = choose_embedder(wanted, index=folder / INDEX_FILE)
+    made_with = read_maker(folder / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):
         return model
     name, dim = made_with or ("", 0)
@@ -264,24 +263,12 @@ def _embedder(root: Path, wanted: str, *, anew: bool = False) -> EmbeddingModel:
         )
     if anew:
         return model
-    other = choose_embedder(name)[0]
+    other = choose_embedder(name, index=folder / INDEX_FILE)[0]
     anew_makes = f"`familiar memory reindex --rebuild` makes it again with {_name_of(model)}"
     if (_name_of(other), other.dim) != (name, dim):
         raise HomeError(f"the index was made with {name}, which cannot be used now ({said}): {anew_makes}.")
     say(f"familiar: the index was made with {name}, which is used here: {anew_makes}.", err=True)
     return other
-
-
-def _model_of_index(path: Path) -> tuple[str, int] | None:
-    """Which embedder the index at *path* was made with, and of how many numbers; None: there is none that tells."""
-    if not path.is_file():
-        return None
-    try:
-        with closing(connect_unlinked(path, "mode=ro")) as database:
-            meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
-        return str(meta["model"]), int(meta["dim"])
-    except (sqlite3.Error, KeyError, ValueError):
-        return None
 
 
 def _name_of(model: EmbeddingModel) -> str:
@@ -291,9 +278,10 @@ def _name_of(model: EmbeddingModel) -> str:
 def _fetch_weights(root: Path, *, quiet: bool) -> None:
     """Get the weights of the embedder that the settings name, with a sign of life; what stands in the way is said."""
     from familiar_connect.memory.index import fastembed, minilm
+    from familiar_connect.memory.index.embedders.choice import is_address
 
     wanted = config_of(root).embedder
-    if wanted in ("auto", "hashing", minilm.MINILM_NAME):
+    if wanted in ("auto", "hashing", minilm.MINILM_NAME) or is_address(wanted):
         say(f"familiar: {wanted} needs no download.", err=True)
         return
     if (lacking := fastembed.why_unavailable(wanted, may_fetch=True)) is not None:
@@ -312,9 +300,14 @@ def _fetch_weights(root: Path, *, quiet: bool) -> None:
 def _offer_weights(root: Path) -> bool:
     """Ask once, at a terminal, whether weights that are missing may be fetched."""
     from familiar_connect.memory.index import fastembed, minilm
+    from familiar_connect.memory.index.embedders.choice import is_address
 
     wanted = config_of(root).embedder
-    if wanted in ("auto", "hashing", minilm.MINILM_NAME) or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if (
+        wanted in ("auto", "hashing", minilm.MINILM_NAME)
+        or is_address(wanted)
+        or not (sys.stdin.isatty() and sys.stderr.isatty())
+    ):
         return False
     if fastembed.why_unavailable(wanted, may_fetch=True) is not None or fastembed.weights_are_cached(wanted):
         return False

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.folders import index_folder
 from familiar_connect.memory.index.folder_listing import FolderSnapshot
-from familiar_connect.memory.index.hashing import HASHING_NAME, HashingModel
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHits, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
@@ -140,39 +139,6 @@ class IndexingMemoryStore:
         for loop, event in waiting:
             with contextlib.suppress(RuntimeError):  # that loop was closed meanwhile
                 loop.call_soon_threadsafe(event.set)
-
-
-def choose_embedder(
-    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False
-) -> tuple[EmbeddingModel, str]:
-    """The embedder to use here, and a sentence that says which it is and why.
-
-    *wanted* is `auto` (the one that came with the program), `hashing`, or the name of a model fastembed knows.
-    """
-    from familiar_connect.memory.index import minilm
-
-    if wanted == HASHING_NAME:
-        wanted = "hashing"
-    if wanted not in ("auto", "hashing", minilm.MINILM_NAME):
-        from familiar_connect.memory.index import fastembed
-
-        lacking = fastembed.why_unavailable(wanted, cache_path=cache_path, may_fetch=may_fetch)
-        if lacking is None:
-            return fastembed.FastEmbedModel(
-                wanted, cache_path=cache_path, offline=not may_fetch
-            ), f"{wanted} (fastembed)."
-    else:
-        lacking = None
-    reason = minilm.why_unavailable()
-    if wanted != "hashing" and reason is None:
-        model = minilm.MiniLMModel()
-        return model, " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
-    return HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
-
-
-def lacks_embedder(wanted: str, model: EmbeddingModel) -> bool:
-    """Whether *model* finds no meaning although the settings want one that does."""
-    return isinstance(model, HashingModel) and wanted not in ("hashing", model.name)
 
 
 class Indexer:

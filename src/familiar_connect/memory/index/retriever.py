@@ -41,17 +41,14 @@ from familiar_connect.memory.index.query import (
 )
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
-    CosineLookup,
     Floats,
     LexicalScores,
     RankedUnits,
     SignalWeights,
     UnitFacts,
     candidates,
-    cosines_by_words,
     no_cosines,
     no_likeness,
-    no_sentences,
     rank_units,
     score_words,
 )
@@ -59,6 +56,7 @@ from familiar_connect.memory.index.snippets import as_chunk, format_snippets, wi
 from familiar_connect.memory.index.storage import IndexClosed, IndexUnavailable, Numbers, Similarities, Vector, Vectors
 from familiar_connect.memory.index.time_expressions import share_in
 from familiar_connect.memory.index.turns import TurnIndex
+from familiar_connect.memory.index.vectors.nearness import compare_on_level, cosines_or_words
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.lru import LruCache
@@ -234,8 +232,9 @@ class MemoryRetriever:
         now = self._clock.now()
         names = self._list_known_names(scope)
         question = _with_people_meant(parse_query(utterance, names=names, now=now), scope)
-        vector, words = self._embed_question(question, scope) if self._by_meaning else (None, {})
-        asked = _AskedQuestion(question, vector, words)
+        asked = _AskedQuestion(question, None, {})
+        with _unavailable_logged():  # where an embedder's server is away, words are found
+            asked = _AskedQuestion(question, *self._embed_question(question, scope)) if self._by_meaning else asked
         scope = replace(scope, names=names)
         sources = self._sources(scope)
         told: list[_Candidate] = []
@@ -352,9 +351,8 @@ class MemoryRetriever:
             return []
         postings = {word: source.postings(word, in_any_form=question.in_any_form) for word in question.words}
         lexical = score_words(postings, total=total, stretches=stretches)
-        near = source.vectors.compare(vector) if vector is not None else None
-        cosines = no_cosines if near is None else _cosines_or_words(near, lexical)
-        sentences = no_sentences if vector is None else partial(source.best_sentences, vector)
+        near, sentences = compare_on_level(source.vectors, source.best_sentences, vector)
+        cosines = no_cosines if near is None else cosines_or_words(near, lexical)
         likeness = partial(source.compare_words, asked.words) if asked.words else no_likeness
         found: list[_Candidate] = []
         # Where little may be told, as in a hidden room of a large server, the best are nearly all of others: then the
@@ -453,19 +451,6 @@ def _bring_up(
 def _with_spare(limit: int) -> int:
     """How many are looked at where *limit* are asked for: some turn out to be the same thing said and written."""
     return limit + max(LEAST_SPARE, limit // SPARE_SHARE)
-
-
-def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLookup:
-    """How near units are; those that have no vector yet, or no longer, as near as their words let expect."""
-
-    def look_up(units: Numbers) -> Floats:
-        cosines = near.of(units, missing=np.nan)
-        missing = np.isnan(cosines)
-        if missing.any():
-            cosines[missing] = cosines_by_words(lexical, units[missing])
-        return cosines
-
-    return look_up
 
 
 def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:
