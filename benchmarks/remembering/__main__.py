@@ -134,7 +134,7 @@ def run_weeks(options: argparse.Namespace) -> int:
     from benchmarks.remembering.weeks import read_weeks
     from benchmarks.remembering.weeks.report import rows_of
     from benchmarks.remembering.weeks.trial import Outcome, PlainPrompts, play
-    from familiar_connect.memory.index.indexing_store import choose_embedder
+    from familiar_connect.memory.index.embedders.choice import choose_embedder
 
     weeks = read_weeks().take(options.questions)
     outcomes: dict[str, list[Outcome]] = {}

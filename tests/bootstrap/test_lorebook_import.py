@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from familiar_connect.bootstrap.import_silly_tavern import (
     ImportResult,
@@ -18,7 +20,9 @@ from familiar_connect.bootstrap.lorebook_files.books import read_book
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.retriever import EmbeddingRetriever
+from familiar_connect.memory.lorebooks.entry_markdown import latin_stem
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryStoreLimits
+from familiar_connect.support.text import to_file_slug
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ def test_titles_come_from_comment_key_or_number(store: MemoryStore, fields: dict
     ("title", "stem"),
     [
         ("The Cascade: Event!", "the-cascade-event"),
-        ("Ärger & Öl", "rger-l"),
+        ("Ärger & Öl", "aerger-oel"),
         ("🐉🔥", "entry"),
         ("../../etc/passwd", "etc-passwd"),
         ("CON", "con-entry"),
@@ -90,7 +94,7 @@ def test_titles_come_from_comment_key_or_number(store: MemoryStore, fields: dict
     ],
 )
 def test_file_names_are_safe_everywhere(store: MemoryStore, title: str, stem: str) -> None:
-    """Lower-case ASCII letters, digits and dashes, at most fifty, and no device of Windows."""
+    """Lower-case letters, digits and dashes, at most fifty, and no device of Windows."""
     result = import_silly_tavern_lorebook(store, a_book(an_entry(comment=title)))
 
     assert result.written == [f"lore/imported/{stem}.md"]
@@ -242,3 +246,40 @@ async def test_imported_lore_is_found_by_search(store: MemoryStore, tmp_path: Pa
     index.close()
 
     assert [chunk.rel_path for chunk in found] == ["lore/imported/the-cascade.md"]
+
+
+def test_entries_keep_their_names_in_any_script(store: MemoryStore) -> None:
+    """So that nobody has to open `entry-2.md` to see what it is about; and they are found by them."""
+    titles = ["Дом у реки", "お茶の店", "हिन्दी किताब", "Größe", "../../etc/passwd", "😀"]
+    book = a_book(*(an_entry(uid, comment=title) for uid, title in enumerate(titles)))
+
+    result = import_silly_tavern_lorebook(store, book)
+
+    assert [path.removeprefix("lore/imported/") for path in result.written] == [
+        "дом-у-реки.md", "お茶の店.md", "हिन्दी-किताब.md", "groesse.md", "etc-passwd.md", "entry.md",
+    ]  # fmt: skip
+    assert store.grep("# Дом у реки")[0].rel_path == "lore/imported/дом-у-реки.md"
+
+
+def test_an_entry_that_had_no_name_keeps_its_file(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A book that an earlier version imported is not imported twice."""
+    book = a_book(an_entry(0, comment="Дом"), an_entry(1, comment="Сад"))
+    with monkeypatch.context() as earlier:
+        earlier.setattr("familiar_connect.memory.lorebooks.entry_markdown.file_stem", latin_stem)
+        before = import_silly_tavern_lorebook(store, book).written
+    again = import_silly_tavern_lorebook(store, book)
+
+    assert before == ["lore/imported/entry.md", "lore/imported/entry-2.md"]
+    assert (again.written, again.skipped) == ([], before)
+
+
+@given(st.text(max_size=80))
+def test_a_file_slug_is_safe(words: str) -> None:
+    """One part of a path, short enough for every system, and the same when made again."""
+    slug = to_file_slug(words, 50)
+
+    assert len(slug) <= 50
+    assert len(slug.encode()) <= 180
+    assert not set(slug) & set('/\\:*?"<>|. \n\0')
+    assert slug == slug.strip("-")
+    assert slug.isprintable()

@@ -26,8 +26,9 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
+from familiar_connect.support.name_forms import romanize
 from familiar_connect.support.pictures import ENDINGS, check_picture, plain_stem
-from familiar_connect.support.text import printable, spell_in_latin, to_slug
+from familiar_connect.support.text import printable, to_slug
 
 FALLBACK_ID = "familiar"
 _MOST_ID = 40
@@ -84,7 +85,7 @@ def familiar_id_for(card: CharacterCard, path: Path) -> str:
 def id_from_words(*candidates: str) -> str:
     """A folder name from the first of *candidates* that gives one."""
     for words in candidates:
-        slug = to_slug(spell_in_latin(words), _MOST_ID)
+        slug = to_slug(romanize(words), _MOST_ID)
         if slug and is_valid_familiar_id(slug):
             return slug
     return FALLBACK_ID

@@ -19,7 +19,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.markdown import read_headings
-from familiar_connect.support.text import one_line, to_slug
+from familiar_connect.support.text import one_line, to_file_slug, to_slug
 
 __all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
 
@@ -79,8 +79,8 @@ def import_document(
     """
     document = read_document(source, home)
     name = one_line(title or document.title)[:200].lstrip("# ") or "Document"
-    slug = slug_of(title or source.stem)
-    stem = f"{DOCUMENTS_FOLDER}{slug}"
+    stems = [f"{DOCUMENTS_FOLDER}{slug(title or source.stem)}" for slug in (slug_of, _former_slug_of)]
+    stem = next((each for each in stems if _parts_on_file(store, each)), stems[0])
     digest = hashlib.sha256("\f".join((name, *channels, *document.pages)).encode("utf-8", "replace")).hexdigest()[:16]
     old = _parts_on_file(store, stem)
     if old and _digest_of(store, old[0]) == digest:
@@ -138,11 +138,18 @@ def _title_from(path: Path) -> str:
 
 
 def slug_of(words: str) -> str:
-    """*words* as a file name: lower case, Latin letters and digits, dashes between."""
+    """*words* as a file name: lower case, letters of any script and digits, dashes between."""
+    return to_file_slug(words, MAX_SLUG_CHARS) or _slug_of_digest(words)
+
+
+def _former_slug_of(words: str) -> str:
+    """What earlier versions made of *words*: Latin letters alone."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
-    return (
-        to_slug(plain, MAX_SLUG_CHARS) or f"document-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    )
+    return to_slug(plain, MAX_SLUG_CHARS) or _slug_of_digest(words)
+
+
+def _slug_of_digest(words: str) -> str:
+    return f"document-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def _bodies(document: DocumentText, max_bytes: int) -> Iterator[str]:

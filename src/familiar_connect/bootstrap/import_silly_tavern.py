@@ -15,7 +15,14 @@ from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
 from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
 from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.memory.lorebooks.book_shelf import is_record_redundant
-from familiar_connect.memory.lorebooks.entry_markdown import FileNames, entry_keys, entry_title, render_entry
+from familiar_connect.memory.lorebooks.entry_markdown import (
+    FileNames,
+    entry_keys,
+    entry_title,
+    file_stem,
+    latin_stem,
+    render_entry,
+)
 from familiar_connect.memory.lorebooks.import_record import (
     ImportRecord,
     RecordedEntry,
@@ -111,11 +118,11 @@ def import_book(
         )
     result = ImportResult()
     standing = _existing_names(store, folder)
-    planned = _plan(store, folder, book, result, force=force)
+    place, earlier = _earlier(store, folder, ImportRecord(book.name, book.top, ()))
+    planned = _plan(store, folder, book, result, earlier, standing, force=force)
     _check_room(book, folder, planned, standing, limit)
     record = ImportRecord(book.name, book.top, tuple(planned))
     encode_record(record)  # too large for a record is too large to begin with
-    place, earlier = _earlier(store, folder, record)
     owners = {each.file: each for each in earlier.entries if each.file is not None} if earlier is not None else {}
     kept: list[RecordedEntry] = []
     for start in range(0, len(planned), AT_ONCE):
@@ -143,17 +150,31 @@ def _earlier(store: MemoryStore, folder: str, record: ImportRecord) -> tuple[str
     return _at(folder, record.file_name), None
 
 
-def _plan(store: MemoryStore, folder: str, book: Book, result: ImportResult, *, force: bool) -> list[RecordedEntry]:
+def _plan(
+    store: MemoryStore,
+    folder: str,
+    book: Book,
+    result: ImportResult,
+    earlier: ImportRecord | None,
+    standing: set[str],
+    *,
+    force: bool,
+) -> list[RecordedEntry]:
     """Every entry that can be taken, with the file it is to have; disabled ones have none.
 
-    A file that another book has and that says something else is left to that book, unless *force* takes it over.
+    One that has a file that was named by Latin letters alone keeps it. A file that another book has and that says
+    something else is left to that book, unless *force* takes it over.
     """
     planned: list[RecordedEntry] = []
     names = FileNames()
     records = [] if force else [record for record in _records(store, folder) if record.name != book.name]
     others = {kept.file for record in records for kept in record.entries if kept.file is not None}
 
-    def file_for(entry: dict[str, object]) -> str:
+    former = _formerly_named(earlier, standing)
+
+    def file_for(key: str, entry: dict[str, object]) -> str:
+        if (kept := former.get((key, entry_title(entry)))) is not None:
+            return kept
         while True:
             name = names.take(entry_title(entry))
             if name not in others or _says(store, _at(folder, name), render_entry(entry)):
@@ -169,8 +190,20 @@ def _plan(store: MemoryStore, folder: str, book: Book, result: ImportResult, *, 
             shown = f"{quote_for_error(entry_title(entry))} ({quote_for_error(key)})"
             result.errors.append(f"entry {shown} has no text in `{format.content}`, so it was left out")
         else:
-            planned.append(RecordedEntry(key, None if entry.get("disable") else file_for(entry), entry))
+            planned.append(RecordedEntry(key, None if entry.get("disable") else file_for(key, entry), entry))
     return planned
+
+
+def _formerly_named(earlier: ImportRecord | None, standing: set[str]) -> dict[tuple[str, str], str]:
+    """Files of an earlier import that are still there, by key and title, that were named by Latin letters alone."""
+    found: dict[tuple[str, str], str] = {}
+    for kept in earlier.entries if earlier is not None else ():
+        title = entry_title(kept.entry)
+        stem = latin_stem(title)
+        is_former = stem != file_stem(title) and kept.file is not None and kept.file.startswith(stem)
+        if is_former and kept.file in standing:
+            found[kept.key, title] = kept.file
+    return found
 
 
 def _records(store: MemoryStore, folder: str) -> list[ImportRecord]:

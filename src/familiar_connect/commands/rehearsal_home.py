@@ -21,7 +21,8 @@ from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.rehearsal.types import FamiliarSetup, Rehearsal
 from familiar_connect.support.clock import ManualClock
-from familiar_connect.support.text import spell_in_latin, to_slug
+from familiar_connect.support.name_forms import romanize
+from familiar_connect.support.text import to_slug
 
 FALLBACK_ID = "familiar"
 SOURCE = "rehearsal"
@@ -61,7 +62,7 @@ def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path, *, allow_scrip
         return root
     if setup.name == STARTER_NAME:
         return make_starter(stage, STARTER_ID)
-    slug = to_slug(spell_in_latin(setup.name), 40)
+    slug = to_slug(romanize(setup.name), 40)
     return make_starter(stage, slug if is_valid_familiar_id(slug) else FALLBACK_ID, name=setup.name)
 
 

@@ -98,9 +98,22 @@ class _Heard:
         return len(known) >= LEAST_SOUNDS and (known == self.sounds or (has_endings and is_form_of(known, self.sounds)))
 
 
+def romanize(words: str) -> str:
+    """*words* in plain Latin letters, for names that can have no others; what has no sound is left out."""
+    return " ".join(filter(None, (spell_in_latin(word) or _romanize_word(word) for word in words.split())))
+
+
 @lru_cache(maxsize=16_384)
 def spell_sounds(word: str) -> str:
     """What *word* sounds like, roughly, in Latin letters; nothing where a letter of it does not tell."""
+    spelled = _romanize_word(word)
+    for group, alike in _ALIKE:
+        spelled = spelled.replace(group, alike)
+    return re.sub(r"(.)\1+", r"\1", spelled.translate(_LETTERS_ALIKE))
+
+
+def _romanize_word(word: str) -> str:
+    """The sounds of *word* one by one; nothing where one of its letters has none, or it is too long to be a name."""
     if len(word) > MAX_NAME_CHARS:
         return ""
     spelled = ""
@@ -108,10 +121,7 @@ def spell_sounds(word: str) -> str:
         spelled = _add_sound(spelled, char)
         if spelled.endswith("?"):
             return ""
-    spelled = spelled.removesuffix("^").replace("^", "a").replace("_", "")
-    for group, alike in _ALIKE:
-        spelled = spelled.replace(group, alike)
-    return re.sub(r"(.)\1+", r"\1", spelled.translate(_LETTERS_ALIKE))
+    return spelled.removesuffix("^").replace("^", "a").replace("_", "")
 
 
 def _add_sound(spelled: str, char: str) -> str:

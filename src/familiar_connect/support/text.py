@@ -216,6 +216,8 @@ JOINERS = "\u200c\u200d\ufe00-\ufe0f"
 """Invisible too, but emojis and some scripts are written with them: they are left in text and ignored in comparing."""
 
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
+_MOST_NAME_BYTES = 180
+"""A file's name has room for 255 on most systems, endings and numbers among them."""
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _IGNORED = re.compile(f"[{INVISIBLE}{JOINERS}]+")
 _BLANK = "\u2800"
@@ -245,6 +247,23 @@ def fold_name(name: str) -> str:
 def to_slug(words: str, most: int | None = None) -> str:
     """*words* as a piece of a file's name: Latin letters and digits in lower case, dashes between; *most*: how long."""
     return _NOT_SLUG.sub("-", words.lower()).strip("-")[:most].strip("-")
+
+
+def to_file_slug(words: str, most: int) -> str:
+    """*words* as a file's name of at most *most* letters: those of any script stay, Latin ones lose their accents.
+
+    Whatever else is in them becomes dashes, so that the name is one on every system and leads nowhere.
+    """
+    kept: list[str] = []
+    for char in unicodedata.normalize("NFKC", without_invisible(words)):
+        kind = unicodedata.category(char)[0]
+        plain = spell_in_latin(char) if kind in "LN" else ""
+        kept.append(plain or (char if kind in "LN" or (kind == "M" and kept and kept[-1] != "-") else "-"))
+    slug = unicodedata.normalize("NFC", re.sub("[-_]+", "-", "".join(kept).lower())).strip("-")
+    cut = slug if len(slug) <= most else slug[: grapheme_boundary(slug, most)]
+    while len(cut.encode("utf-8", "replace")) > _MOST_NAME_BYTES:
+        cut = cut[: grapheme_boundary(cut, len(cut) - 1)]
+    return cut.strip("-")
 
 
 def spell_in_latin(words: str) -> str:

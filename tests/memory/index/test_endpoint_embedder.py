@@ -114,6 +114,7 @@ def test_the_settings_name_a_server_and_its_model(server: EmbeddingServer, tmp_p
     with EmbeddingIndex(tmp_path / "index.sqlite", dim=5, model_name="http://127.0.0.1:9/v1#bge-m3"):
         kept, _ = choose_embedder("http://127.0.0.1:9/v1#bge-m3", index=tmp_path / "index.sqlite")
 
+    assert isinstance(kept, EndpointModel)
     assert (kept.name, kept.dim) == ("http://127.0.0.1:9/v1#bge-m3", 5)
 
 

@@ -20,6 +20,7 @@ from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.index.vectors.blobs import to_small_blobs
 from familiar_connect.memory.index.vectors.spelling import embed_spelling, is_read_by_spelling
 from familiar_connect.support.clock import ManualClock
+from familiar_connect.support.name_forms import romanize
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)
 CHATTER = ("der Bus war voll", "wer kocht am Samstag", "jó reggelt", "köszi szépen", "опять дождь", "спокойной ночи")
@@ -67,6 +68,14 @@ def test_a_name_is_known_in_the_form_it_has(question: str, named: set[str]) -> N
 def test_a_name_is_known_in_another_script(question: str, known: str) -> None:
     """By what it sounds like."""
     assert parse_query(question, names=[known], now=NOW).names == {known.lower()}
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"), [("Мика", "mika"), ("ミカ Voss", "mika Voss"), ("Zoë Müller", "Zoe Mueller"), ("小明", "")]
+)
+def test_a_folder_is_called_by_what_its_name_sounds_like(name: str, spelled: str) -> None:
+    """Where only Latin letters may stand."""
+    assert romanize(name) == spelled
 
 
 @pytest.mark.parametrize("question", ["Где наша мама?", "ミルクはどこ", "米卡在哪里", "what did Mika say"])

@@ -18,7 +18,7 @@ from typing import Any
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.pins import PINNED_HEAD, read_pin
 from familiar_connect.support.markdown import read_headings
-from familiar_connect.support.text import one_line, to_slug, without_surrogates
+from familiar_connect.support.text import grapheme_boundary, one_line, to_file_slug, to_slug, without_surrogates
 
 MAX_STEM = 50
 FALLBACK = "entry"
@@ -99,8 +99,16 @@ def parse_entry(text: str) -> EntryParts:
 
 
 def file_stem(title: str) -> str:
-    """A file name, without its ending, that every system takes."""
-    stem = to_slug(title, MAX_STEM) or FALLBACK
+    """A file name, without its ending, that every system takes; letters of any script stay."""
+    return _unreserved(to_file_slug(title, MAX_STEM) or FALLBACK)
+
+
+def latin_stem(title: str) -> str:
+    """The same of Latin letters alone, as every file was named once."""
+    return _unreserved(to_slug(title, MAX_STEM) or FALLBACK)
+
+
+def _unreserved(stem: str) -> str:
     return f"{stem}-{FALLBACK}" if _RESERVED.fullmatch(stem) else stem
 
 
@@ -118,7 +126,7 @@ class FileNames:
             number = self._next.get(stem, 2)
             self._next[stem] = number + 1
             ending = f"-{number}"
-            name = f"{stem[: MAX_STEM - len(ending)].rstrip('-')}{ending}"
+            name = f"{stem[: grapheme_boundary(stem, MAX_STEM - len(ending))].rstrip('-')}{ending}"
         self._taken.add(name)
         return f"{name}.md"
 

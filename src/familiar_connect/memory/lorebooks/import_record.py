@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from familiar_connect.errors import LorebookImportError
-from familiar_connect.memory.lorebooks.entry_markdown import file_stem
+from familiar_connect.memory.lorebooks.entry_markdown import latin_stem
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 
 PREFIX = ".lorebook-"
@@ -45,12 +45,12 @@ class ImportRecord:
             if self.name.isascii()
             else f"-{hashlib.blake2b(self.name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
         )
-        return f"{PREFIX}{file_stem(self.name or 'lorebook')}{mark}.json"
+        return f"{PREFIX}{latin_stem(self.name or 'lorebook')}{mark}.json"
 
     @property
     def older_file_name(self) -> str:
         """What earlier versions called it."""
-        return f"{PREFIX}{file_stem(self.name or 'lorebook')}.json"
+        return f"{PREFIX}{latin_stem(self.name or 'lorebook')}.json"
 
     def with_earlier(self, earlier: ImportRecord, *, standing: set[str]) -> ImportRecord:
         """This book, and of what is known of it from before the entries it no longer has.

@@ -32,7 +32,7 @@ from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title, read_headings
-from familiar_connect.support.text import pluralize, to_slug
+from familiar_connect.support.text import pluralize, to_file_slug
 
 SOURCE = "housekeeping"
 NOTES = "notes.md"
@@ -43,6 +43,7 @@ ALIKE = 0.7
 """Share of three-word runs two files have in common from which they count as alike."""
 SKETCH = 48
 """Three-word runs looked at per file: the smallest by hash, so that alike files have the same ones."""
+MAX_NAME_CHARS = 60
 MAX_SHARED_RUN = 20
 """A run found in more files than this tells nothing about any two of them."""
 
@@ -224,7 +225,7 @@ def _same_name(texts: Mapping[str, str], *, with_aliases: bool) -> dict[tuple[st
     by_name: dict[str, list[str]] = {}
     for path, text in texts.items():
         names = {document_title(text) or "", *(harvest_aliases(text) if with_aliases else ())}
-        for name in {to_slug(name).replace("-", " ") for name in names} - {""}:
+        for name in {to_file_slug(name, MAX_NAME_CHARS).replace("-", " ") for name in names} - {""}:
             by_name.setdefault(name, []).append(path)
     return {
         (one, other): f"are both called {name!r}"
@@ -271,7 +272,7 @@ def _notes(store: MemoryStore, graph: LinkGraph, now: datetime) -> Iterator[Memo
     for index, (start, words) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(lines)
         body = "".join(lines[start + 1 : end]).strip()
-        target = f"topics/{to_slug(words)}.md"
+        target = f"topics/{to_file_slug(words, MAX_NAME_CHARS)}.md"
         youngest = max(ages[start:end])
         if len(body) < MIN_NOTE_CHARS or now - youngest < SETTLED_AFTER or target == "topics/.md":
             continue

@@ -30,7 +30,7 @@ from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import LineRemoval, PartSource, PlannedWrite
 from familiar_connect.support.markdown import document_title, read_headings
-from familiar_connect.support.text import to_slug
+from familiar_connect.support.text import to_file_slug
 
 MAX_SECTIONS = 200
 FULL_ENOUGH = 0.8
@@ -168,7 +168,7 @@ def _list_lost(before: str, after: str) -> tuple[LineRemoval, ...]:
 
 def _path_for(path: str, heading: str) -> str | None:
     base = PurePosixPath(open_path(path))
-    part = to_slug(heading, 60).removeprefix(f"{base.stem}-")
+    part = to_file_slug(heading, 60).removeprefix(f"{base.stem}-")
     mark = PurePosixPath(path).stem.partition(MARK)[2]
     name = f"{base.stem}-{part}{f'{MARK}{mark}' if mark else ''}.md"
     return str(base.with_name(name)) if part else None

@@ -14,7 +14,8 @@ from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import one_line, printable, spell_in_latin, to_slug
+from familiar_connect.support.name_forms import romanize
+from familiar_connect.support.text import one_line, printable, to_slug
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -124,7 +125,7 @@ class FamiliarPages:
 
 def choose_id(name: str, there: list[str]) -> str:
     """A folder name for a familiar called *name*, which none of *there* has."""
-    plain = to_slug(spell_in_latin(name), 40) or "familiar"
+    plain = to_slug(romanize(name), 40) or "familiar"
     plain = plain if is_valid_familiar_id(plain) else f"familiar-{plain}"
     taken = {each.casefold() for each in there}
     return next(each for each in chain((plain,), (f"{plain}-{number}" for number in count(2))) if each not in taken)
