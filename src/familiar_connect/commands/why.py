@@ -79,12 +79,15 @@ def _past_turn(root: Path, word: str | None) -> PastTurn | None:
 
 
 def _show(found: RecallExplanation) -> None:
+    from familiar_connect.reply.inspection.recall_check import STRONGER_MODEL
+
     say(f"{found.sentence}\n")
     width = max(len(step.name) for step in found.steps)
     for step in found.steps:
         say_below(f"{MARKS[step.outcome.value]}  {step.name:<{width}}  ", step.evidence)
     if found.answer.fix:
-        say(f"\n{found.answer.fix}")
+        more = " `familiar model list` shows them." if found.answer.leads_to == STRONGER_MODEL else ""
+        say(f"\n{found.answer.fix}{more}")
 
 
 def _facts(found: RecallExplanation, past: PastTurn | None) -> dict[str, object]:

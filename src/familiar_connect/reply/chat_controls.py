@@ -6,7 +6,7 @@ answered meanwhile and the limits hold. Nothing is taken out of the history: tur
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,6 @@ from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevisio
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import DeliveryError, HistoryError
-from familiar_connect.history.chats import list_standing_turns
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.message_metadata import alter_of, find_answered_ids, own_turn_facts
 from familiar_connect.history.store import HistoryStore
@@ -241,16 +240,17 @@ class ChatControls:
             self._on_change(channel_id, turn_id, None)
         await self._correct_memory()
 
-    async def remove_all(self, channel_id: int) -> int:
-        """Take back everything that was said in a chat, and end the reply under way; how many lines those were."""
-        await self._queue.stop(channel_id)
+    async def change_turns(self, channel_id: int, change: Callable[[], Mapping[int, str | None]]) -> list[int]:
+        """Carry out a *change* of several turns while nothing is answered; those it was.
+
+        It says what each of them reads now, None for one that is told to no model any more.
+        """
         await self._queue.wait_until_channel_idle(channel_id)
-        there = await off_loop(list_standing_turns, self._history, self._familiar_id, channel_id)
-        gone = await off_loop(self._versions.mark_turns, there, TurnMark.undone)
-        for turn_id in gone:
-            self._on_change(channel_id, turn_id, None)
+        changed = await off_loop(change)
+        for turn_id, words in changed.items():
+            self._on_change(channel_id, turn_id, words)
         await self._correct_memory()
-        return len(gone)
+        return list(changed)
 
     # Showing
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from familiar_connect.config.folders import FamiliarFolder, last_context_file
+from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.chat_lines import swap_lines, take_back_all
 from familiar_connect.history.chats import Chat, copy_turns
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
@@ -68,9 +72,23 @@ async def delete_chat(familiar: Familiar, chat: Chat) -> int:
 
     The first chat of a place stays, empty, since it is the place itself.
     """
-    gone = await familiar.reply_path.controls.remove_all(chat.channel_id)
+    await familiar.reply_path.queue.stop(chat.channel_id)
+    take_back = partial(take_back_all, familiar.history_store, familiar.id, chat.channel_id, familiar.clock)
+    gone = await familiar.reply_path.controls.change_turns(chat.channel_id, take_back)
     await off_loop(_forget_chat, familiar, chat)
-    return gone
+    return len(gone)
+
+
+async def move_line(familiar: Familiar, channel_id: int, turn_id: int, step: int) -> list[int]:
+    """Let a line change places with the one *step* lines on, -1: the one before it. Both turns, its new one first."""
+    controls = familiar.reply_path.controls
+    there = [each.id for each in await controls.lines(channel_id)]
+    line = await controls.find_line(channel_id, turn_id)
+    at = there.index(line.id) + step
+    if not 0 <= at < len(there):
+        raise HistoryError("There is no line beyond this one that it could change places with.")
+    swap = partial(swap_lines, familiar.history_store, familiar.id, there[at], turn_id, familiar.clock)
+    return await controls.change_turns(channel_id, swap)
 
 
 def _forget_chat(familiar: Familiar, chat: Chat) -> None:

@@ -25,7 +25,7 @@ TARGETS = """() => [...document.querySelectorAll("button, summary, .button, .com
 
 
 def test_one_line_is_taken_back_and_its_neighbours_stay(visit: Visit, model: ModelServer) -> None:
-    """With its button or Del; it is in no prompt any more."""
+    """With its button or Del; it is in no prompt any more. Alt and an arrow move one, and the focus goes along."""
     answer_with(model, stream_answer("The first reply."), stream_answer("The second reply."), stream_answer("Well."))
     page = visit.page
     say(page, "One herring")
@@ -40,12 +40,15 @@ def test_one_line_is_taken_back_and_its_neighbours_stay(visit: Visit, model: Mod
     question.focus()
     page.keyboard.press("Delete")
     question.wait_for(state="detached")
+    last_reply(page).focus()
+    page.keyboard.press("Alt+ArrowUp")
+    page.locator(".message.own[data-id] + .message.theirs[data-id]", has_text="Two herrings").wait_for()
+    page.wait_for_function("document.activeElement.textContent.includes('The second reply.')")
     say(page, "And now?")
     wait_for_reply(page, "Well.")
     sent = str(model.requests[-1].payload)
 
-    assert "Two herrings" in sent
-    assert "The second reply." in sent
+    assert sent.index("The second reply.") < sent.index("Two herrings")
     assert "One herring" not in sent
     assert "The first reply." not in sent
 

@@ -175,3 +175,28 @@ async def test_a_deleted_chat_is_in_no_list_and_in_no_prompt(tmp_path: Path) -> 
     assert "No line has all of these words" in found
     assert again.status == 400
     assert "kettle" not in emptied
+
+
+async def test_a_line_is_moved_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    """Its versions, its key and who said it go along; the model reads it where it stands then."""
+    async with scripted_familiar(tmp_path, lambda _: "Aye.") as house, served_page(house.familiar) as page:
+        store, versions = house.familiar.history_store, house.familiar.reply_path.controls._versions
+        said = [
+            store.append_turn(familiar_id="ember", channel_id=1, role=role, content=text).id
+            for role, text in (("user", "One"), ("assistant", "Two"), ("user", "Three"), ("assistant", "Four"))
+        ]
+        versions.add_version(said[1], "Two, again")
+        moved = await asyncio.to_thread(page.post, f"/chats/1/messages/{said[1]}/move/down")
+        lines = [(turn.role, turn.content) for turn in store.recent(familiar_id="ember", channel_id=1, limit=9)]
+        texts = [each.texts for each in versions.versions_of_all(said[1:3])]
+        await send(page, f"/chats/1/messages/{said[3]}/move/up")
+        beyond = await send(page, f"/chats/1/messages/{said[0]}/move/up")
+        await asyncio.to_thread(page.say, "Well?")
+        await house.familiar.reply_path.queue.wait_until_channel_idle(1)
+        asked = str(house.model.calls[-1])
+
+    assert moved.json() == {"line": said[2]}
+    assert lines == [("user", "One"), ("user", "Three"), ("assistant", "Two, again"), ("assistant", "Four")]
+    assert texts == [("Three",), ("Two", "Two, again")]
+    assert beyond.status == 400
+    assert asked.index("One") < asked.index("Three") < asked.index("Four") < asked.index("Two, again")

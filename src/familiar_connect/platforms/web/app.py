@@ -227,7 +227,7 @@ def _home_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
         return ImportPages(parts.familiar.id, parts.program, renderer).routes()
     return [
         *ImportPages(parts.familiar.id, parts.program, renderer, familiars.ids).routes(),
-        *FamiliarPages(parts.familiar.id, familiars, parts.program, renderer).routes(),
+        *FamiliarPages(parts.familiar.id, parts.chats, familiars, parts.program, renderer).routes(),
         *(GroupPages(parts.familiar.id, parts.chats, parts.groups, renderer).routes() if parts.groups else ()),
     ]
 

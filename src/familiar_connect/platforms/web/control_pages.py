@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
+WAYS = {"up": -1, "down": 1}
 STEPS = {"back": -1, "next": 1}
 
 
@@ -43,6 +44,7 @@ class ChatVerbs(Protocol):
     async def edit(self, channel_id: int, turn_id: int, text: str) -> None: ...
     async def hide(self, channel_id: int, turn_id: int) -> None: ...
     async def remove(self, channel_id: int, turn_id: int) -> None: ...
+    async def move(self, channel_id: int, turn_id: int, step: int) -> int: ...
     async def branch(self, channel_id: int, turn_id: int) -> Chat: ...
     async def greet(self, channel_id: int, number: str) -> None: ...
     async def speak_for(self, channel_id: int) -> str: ...
@@ -72,6 +74,7 @@ class ControlPages:
             ("messages/{turn:number}/edit", self.edit, "POST"),
             ("messages/{turn:number}/hide", self.hide, "POST"),
             ("messages/{turn:number}/remove", self.remove, "POST"),
+            ("messages/{turn:number}/move/{way}", self.move, "POST"),
             ("messages/{turn:number}/branch", self.branch, "POST"),
         )
         return make_routes(
@@ -154,6 +157,15 @@ class ControlPages:
         async with self._verbs_of(chat) as verbs:
             await verbs.remove(chat.channel_id, request.path_params["turn"])
         return self._done(request, chat)
+
+    async def move(self, request: Request) -> Response:
+        """One line up or down."""
+        chat, step = await self._pages.chat_of(request), WAYS.get(request.path_params["way"])
+        if step is None:
+            raise HistoryError("There is move/up and move/down.")
+        async with self._verbs_of(chat) as verbs:
+            moved = await verbs.move(chat.channel_id, request.path_params["turn"], step)
+        return answer_json({"line": moved}) if is_script(request) else back_to(chat)
 
     async def branch(self, request: Request) -> Response:
         """To the new chat."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.home_familiars import HomeFamiliars
-from familiar_connect.platforms.web.import_pages import import_file, make_familiar
+from familiar_connect.platforms.web.import_pages import import_file, make_familiar, name_words
 from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
@@ -31,8 +32,12 @@ SOURCE = "user"
 class FamiliarPages:
     """The route `/familiars`."""
 
-    def __init__(self, here: str, familiars: HomeFamiliars, program: OwnProgram, renderer: PageRenderer) -> None:
+    def __init__(
+        self, here: str, chats: WebChats, familiars: HomeFamiliars, program: OwnProgram, renderer: PageRenderer
+    ) -> None:
+        """*here* is the familiar on whose page they are, and *chats* know what its person is called."""
         self._here = here
+        self._chats = chats
         self._familiars = familiars
         self._program = program
         self._renderer = renderer
@@ -107,7 +112,7 @@ class FamiliarPages:
                 f"a description has at most {MAX_DESCRIPTION_CHARS:,} characters; the rest is for its memory"
             )
         made = choose_id(name, await off_loop(self._familiars.ids))
-        await make_familiar(self._program, made, name)
+        await make_familiar(self._program, made, name, name_words(await off_loop(self._chats.own_name)))
         if text:
             async with self._familiars.use(made) as opened:
                 store = opened.familiar.memory_store
@@ -116,7 +121,7 @@ class FamiliarPages:
 
     async def _from_card(self, name: str, card: bytes) -> str:
         before = set(await off_loop(self._familiars.ids))
-        await import_file(self._program, "card", name, card)
+        await import_file(self._program, "card", name, card, *name_words(await off_loop(self._chats.own_name)))
         made = sorted(set(await off_loop(self._familiars.ids)) - before)
         if not made:
             raise HomeError("that card made no familiar")

@@ -17,6 +17,7 @@ from familiar_connect.support.aio import off_loop
 
 NAMELESS = "That line came in before everybody here knew it by one name, so it cannot be changed for all of them."
 NO_BRANCH = "A group's chat has no branches; a new chat of the group begins with the plus beside its members."
+NO_MOVE = "Lines of a group stay where they were said: each member keeps them in a history of its own."
 NO_GREETING = "Each member begins a group with words of its own: regenerate them, or edit them."
 
 
@@ -156,6 +157,10 @@ class GroupControls:
                 turns[seat.id] = found
         owner = origin[0] if origin is not None and origin[0] in turns else None
         return GroupLine(owner=owner, turns=turns)
+
+    async def move(self, channel_id: int, turn_id: int, step: int) -> int:
+        """Not in a group."""
+        raise HistoryError(NO_MOVE)
 
     async def branch(self, channel_id: int, turn_id: int) -> Chat:
         """Not of a group."""

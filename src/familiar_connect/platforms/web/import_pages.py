@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,9 +161,14 @@ async def import_file(program: OwnProgram, kind: str, name: str, content: bytes,
     return report.replace(f"{folder}/", "")
 
 
-async def make_familiar(program: OwnProgram, familiar_id: str, name: str) -> None:
-    """A new familiar called *name*, as the command line makes one."""
-    await program.read_text("init", familiar_id, "--name", name)
+async def make_familiar(program: OwnProgram, familiar_id: str, name: str, called: Sequence[str] = ()) -> None:
+    """A new familiar called *name*, as the command line makes one; *called* is what `name_words` says."""
+    await program.read_text("init", familiar_id, "--name", name, *called)
+
+
+def name_words(person: str) -> tuple[str, ...]:
+    """What tells a new familiar how the person at the page is called; nothing where that is not known."""
+    return ("--as", person) if person and not person.startswith("-") else ()
 
 
 def guess_kind(name: str, content: bytes) -> str:

@@ -74,7 +74,8 @@ FACES = {
 }
 BEHIND = (
     '.log {{ background: url("{}") center / cover no-repeat; }}\n'
-    ".log .message, .log .empty, .log .more a, .log .greetings, .log .view-begins {{ background: var(--surface); }}\n"
+    ".log .message, .log .versions, .log .empty, .log .more a, .log .greetings, .log .view-begins"
+    " {{ background: var(--surface); }}\n"
     ".log .message {{ margin-bottom: var(--s1); }}"
 )
 

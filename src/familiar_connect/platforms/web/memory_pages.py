@@ -26,7 +26,7 @@ from familiar_connect.platforms.web.memory_links import (
     links_to,
 )
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
-from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
+from familiar_connect.reply.inspection.recall_check import STRONGER_MODEL, PastTurn, RecallCheck
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import document_title
@@ -285,6 +285,8 @@ def _mend(leads_to: str, wanted: str) -> tuple[str, str] | None:
         )
     if kind == "file":
         return f"/memory/edit?path={quote(name, safe='')}", f"Edit {name}"
+    if leads_to == STRONGER_MODEL:
+        return "/connect", "Choose another model"
     if kind == "setting":
         return f"/settings/edit?key={quote(name, safe='')}", f"Change {name}"
     return None

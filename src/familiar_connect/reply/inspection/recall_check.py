@@ -54,7 +54,7 @@ TURNS_AT_ONCE = 2_000
 MAX_TURNS = 200_000
 SEARCHED = 200
 """Places of the ranking that are looked at."""
-NEW_FILE, OPEN_FILE = "new:", "open:"
+NEW_FILE, OPEN_FILE, STRONGER_MODEL = "new:", "open:", "model:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -493,7 +493,8 @@ class _Walk:
                 "shown to the model",
                 True,
                 f"{evidence} The model did not use it.",
-                "Ask again, or use a stronger model: `familiar model list`.",
+                "Ask again, or use a stronger model.",
+                leads_to=STRONGER_MODEL,
                 sentence="The model had it: it was in the prompt, but the reply did not use it.",
             )
         else:

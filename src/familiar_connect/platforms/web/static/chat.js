@@ -391,6 +391,11 @@ export async function start(root) {
       if (facts) setDraft(facts.draft);
       return null;
     }
+    if (verb === "up" || verb === "down") {
+      const facts = await told(await ask(`${line}/move/${verb}`));
+      if (facts) (await fetchChanged([]), find(facts.line))?.focus();
+      return null;
+    }
     const path = { back: "swipe/back", next: "swipe/next" }[verb] ?? verb;
     return told(await ask(`${BASE}/chats/${id}/${path}`));
   }
@@ -433,6 +438,9 @@ export async function start(root) {
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !stop.hidden) { stopReply(); return; }
+    const moved = event.altKey && { ArrowUp: "up", ArrowDown: "down" }[event.key];
+    const inHand = document.activeElement?.closest?.("[data-id]");
+    if (moved && inHand && !event.target.matches("textarea") && inHand.querySelector(`[data-verb="${moved}"]`)) { event.preventDefault(); carryOut(moved, inHand); return; }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select, summary")) return;
     const focused = document.activeElement?.closest?.("[data-id]");
     if ((event.key === "ArrowUp" || event.key === "ArrowDown") && focused) {
