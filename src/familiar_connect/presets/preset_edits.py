@@ -13,7 +13,7 @@ from typing import Any
 
 from familiar_connect.errors import PresetError
 from familiar_connect.presets.load import read_preset, read_samplers
-from familiar_connect.presets.prompt_order import BUILT_IN, GLOBAL_ORDER, nodes_of, prompts_of
+from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER, nodes_of, prompts_of
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode
 
 Document = dict[str, Any]
@@ -42,6 +42,22 @@ MAX_NAME_CHARS = 200
 def sampler_texts(document: Mapping[str, Any]) -> dict[str, str]:
     """What the file says of each sampler; empty where it says nothing."""
     return {name: _as_text(document.get(_key(document, name, others))) for name, _, others in SAMPLERS}
+
+
+def plain_document() -> dict[str, Any]:
+    """A preset to begin with: the prompts in their usual order, and the model's own samplers."""
+    nodes = [BUILT_IN[each.identifier] for each in DEFAULT_ORDER]
+    prompts = [
+        {
+            "identifier": node.identifier,
+            "name": node.name,
+            "system_prompt": True,
+            **({"marker": True} if node.is_marker else {"role": "system", "content": node.content}),
+        }
+        for node in nodes
+    ]
+    order = [{"identifier": each.identifier, "enabled": each.enabled} for each in DEFAULT_ORDER]
+    return {"prompts": prompts, "prompt_order": [{"character_id": int(GLOBAL_ORDER), "order": order}]}
 
 
 def with_samplers(document: Document, fields: Mapping[str, str]) -> Document:

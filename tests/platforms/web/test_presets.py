@@ -165,3 +165,26 @@ def test_a_preset_is_chosen_for_all_and_for_one_chat(page: PageProcess, presets:
     assert unknown.status == 400
     assert "there is no preset" in unknown.body
     assert page.ask("GET", f"/presets?name={quote('../../x')}").status == 400
+
+
+def test_a_preset_is_begun_copied_and_deleted(page: PageProcess, presets: Path) -> None:
+    """The plain one has SillyTavern's prompts in their usual order; nothing changes for replies until it is used."""
+    store = PresetStore(presets)
+    active = store.active()
+    made = send_form(page, "/presets/new", name="My own", like="")
+    copied = send_form(page, "/presets/new", name="Another", like=NAME)
+    taken = send_form(page, "/presets/new", name="my OWN", like="")
+    shown = page.ask("GET", "/presets?name=My+own").body
+    order = [node.identifier for node in nodes_of(store.get("My own"), PresetFidelity.sillytavern)]
+    same = (presets / "Another.json").read_bytes() == (presets / f"{NAME}.json").read_bytes()
+    send_form(page, "/presets/use", name="Another")
+    send_form(page, "/presets/delete", name="Another")
+
+    assert (made.status, copied.status, taken.status) == (303, 303, 400)
+    assert order[0] == "main"
+    assert {"charDescription", "chatHistory", "worldInfoBefore", "jailbreak"} <= set(order)
+    assert "Main Prompt" in shown
+    assert active == NAME
+    assert same
+    assert sorted(store.names()) == ["My own", NAME]
+    assert store.active() is None

@@ -6,6 +6,7 @@ them. Everything counts from the next reply on.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -15,10 +16,11 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.field_merge import MergedFields, form_state, merge_fields, read_form_state
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
-from familiar_connect.presets.load import is_no_preset
+from familiar_connect.presets.load import is_no_preset, safe_preset_name
 from familiar_connect.presets.preset_edits import (
     PROMPT_FIELDS,
     SAMPLERS,
+    plain_document,
     prompt_fields,
     sampler_texts,
     with_move,
@@ -47,6 +49,8 @@ DONE = {
     "saved": "Saved. It takes effect from the next reply on.",
     "merged": "Saved. The file had changed meanwhile: it has both changes.",
     "chosen": "It takes effect from the next reply on.",
+    "begun": "The preset is made. It takes effect once you use it.",
+    "deleted": "The preset is deleted; its file is kept as a version.",
     "gone": "The prompt is removed; the earlier file is kept as a version.",
 }
 
@@ -63,6 +67,8 @@ class PresetPages:
     def routes(self) -> list[BaseRoute]:
         handlers = (
             ("/presets", self.show, "GET"),
+            ("/presets/new", self.begin, "POST"),
+            ("/presets/delete", self.delete, "POST"),
             ("/presets/use", self.use, "POST"),
             ("/presets/chat", self.use_in_chat, "POST"),
             ("/presets/samplers", self.save_samplers, "POST"),
@@ -126,6 +132,34 @@ class PresetPages:
             "where": f"in the chat, at depth {node.depth}" if node.position == 1 else "",
             "tokens": estimate_tokens(node.content) if not node.is_marker else 0,
         }
+
+    async def begin(self, request: Request) -> Response:
+        """A new preset: a copy of another one, or the plain one."""
+        fields = await read_form(request)
+        return await off_loop(self._begin, fields.get("name", "").strip(), fields.get("like", "")[:MAX_NAME_CHARS])
+
+    def _begin(self, name: str, like: str) -> Response:
+        if not name:
+            raise PresetError("a preset needs a name")
+        taken = {each.casefold() for each in self._store.names()}
+        if safe_preset_name(name).casefold() in taken:
+            raise PresetError("another preset has this name")
+        before = self._store.active()
+        raw = self._store.raw(self._store.find(like)) if like else json.dumps(plain_document(), indent=4).encode()
+        made = self._store.import_bytes(name, raw, fidelity=self._fidelity).name
+        self._store.use(before) if before is not None else self._store.use_none()
+        return redirect(f"/presets?done=begun&name={quote(made, safe='')}")
+
+    async def delete(self, request: Request) -> Response:
+        """Take a preset away; its file is kept as a version."""
+        return await off_loop(self._delete, (await read_form(request)).get("name", "")[:MAX_NAME_CHARS])
+
+    def _delete(self, name: str) -> Response:
+        name, active = self._store.find(name), self._store.active()
+        self._store.delete(name)
+        if name == active:
+            self._store.use_none()
+        return redirect("/presets?done=deleted")
 
     async def use(self, request: Request) -> Response:
         """Put a preset in force, or none."""

@@ -95,7 +95,8 @@ class LoreCheck:
 
         def tell_entry(entry: WorldEntry, fires: bool, reason: str) -> CheckedEntry:
             path = paths.get((entry.book, entry.name), "")
-            return CheckedEntry(book=entry.book, name=entry.name, path=path, fires=fires, reason=reason)
+            name = entry.title or (entry.keys[0] if entry.keys else entry.name)
+            return CheckedEntry(book=entry.book, name=name, path=path, fires=fires, reason=reason)
 
         found = [tell_entry(each.entry, True, each.reason + _chance(each.entry)) for each in world.activated]
         found += [tell_entry(entry, False, reason) for entry, reason in explain_misses(asked, world)]

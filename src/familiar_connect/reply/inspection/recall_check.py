@@ -489,13 +489,8 @@ class _Walk:
                     sentence="It was remembered: it was in the prompt, and the reply mentions it.",
                 )
                 return
-            self._add(
-                "shown to the model",
-                True,
-                f"{evidence} The model did not use it.",
-                "Ask again, or use a stronger model.",
-                leads_to=STRONGER_MODEL,
-                sentence="The model had it: it was in the prompt, but the reply did not use it.",
-            )
+            told, remedy = f"{evidence} The model did not use it.", "Ask again, or use a stronger model."
+            sentence = "The model had it: it was in the prompt, but the reply did not use it."
+            self._add("shown to the model", True, told, remedy, leads_to=STRONGER_MODEL, sentence=sentence)
         else:
             self._add("shown to the model", False, "It was not in the prompt.")
