@@ -189,10 +189,7 @@ def test_variables_are_seen_in_the_order_of_reading() -> None:
 
 
 def test_what_fills_a_marker_is_read_once_more() -> None:
-    """A macro that the card's text brings in from elsewhere is resolved by the second reading."""
-    card = CardFields(description="{{personality}}", personality="{{char}}ish")
-    made = assemble_prompt(
-        node("charDescription"), node("charPersonality", is_enabled=False), node("scenario"), card=card
-    )
+    """A macro that the first reading only freed of its backslashes is resolved by the second one."""
+    made = assemble_prompt(node("charDescription"), card=CardFields(name="Rook", description="\\{\\{char\\}\\}ish"))
 
     assert texts(made) == ["Rookish"]

@@ -55,6 +55,13 @@ def test_whole_words_stand_alone_and_phrases_do_not() -> None:
     assert uids(scan(entries, "concatenate", whole_words=False)) == [0]
 
 
+def test_a_key_of_only_spaces_is_in_every_text_and_one_of_nothing_in_none() -> None:
+    """As in SillyTavern: what is left of the first once it is trimmed is in any text, even in none."""
+    entries: list[dict[str, Any]] = [{"key": [" "], "content": "one"}, {"key": [""], "content": "two"}]
+    assert uids(scan(entries, "anything")) == [0]
+    assert uids(scan(entries, "anything", depth=0)) == [0]
+
+
 def test_case_matters_only_where_it_is_said_to() -> None:
     """The entry's own word goes before the settings."""
     entries: list[dict[str, Any]] = [

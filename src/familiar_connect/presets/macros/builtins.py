@@ -85,12 +85,19 @@ def _card(name: str, of: Callable[[MacroContext], str]) -> Macro:
     """A text of the card; a caller wants to know when it came out non-empty."""
 
     def card_text(run: Evaluation, called: Invocation) -> str:
-        value = of(run.ctx) if run.ctx.card else ""
+        value = _read_card(run.ctx, of(run.ctx))
         if value:
             run.content_macros[name] = None
         return value
 
     return Macro(name, card_text)
+
+
+def _read_card(ctx: MacroContext, text: str) -> str:
+    """*text* of the card as a macro shows it."""
+    if not ctx.card or not text:
+        return ""
+    return text if ctx.read_card is None else ctx.read_card(text)
 
 
 def _or_empty(name: str, of: Callable[[MacroContext], str]) -> Macro:
@@ -111,14 +118,18 @@ def _not_char(ctx: MacroContext) -> str:
 
 
 def _persona(run: Evaluation, called: Invocation) -> str:
-    if run.ctx.persona:
+    ctx = run.ctx
+    value = ctx.persona if ctx.read_card is None else _read_card(ctx, ctx.persona)
+    if value:
         run.content_macros["persona"] = None
-    return run.ctx.persona
+    return value
 
 
-def _examples(ctx: MacroContext) -> str:
+def _examples(run: Evaluation, called: Invocation) -> str:
     """The example dialogue, each block under its own `<START>`."""
-    text = ctx.mes_example.strip()
+    text = _read_card(run.ctx, run.ctx.mes_example).strip()
+    if text:
+        run.content_macros["mesExamples"] = None
     if not text or text == "<START>":
         return ""
     blocks = _START.split(text if text.startswith("<START>") else f"<START>\n{text}")[1:]
@@ -127,10 +138,14 @@ def _examples(ctx: MacroContext) -> str:
 
 def _greeting(run: Evaluation, called: Invocation) -> str | None:
     place = _integer(called, 0)
-    greetings = (run.ctx.first_mes, *run.ctx.alternate_greetings) if run.ctx.card else ()
+    greetings = (run.ctx.first_mes, *run.ctx.alternate_greetings)
     if place is None:
         return None
-    return greetings[place] if 0 <= place < len(greetings) else ""
+    read = [
+        _read_card(run.ctx, text) for text in (greetings[1:] if place else greetings[:1])
+    ]  # all, for what they count
+    at = place - 1 if place else 0
+    return read[at] if 0 <= at < len(read) else ""
 
 
 def _last(ctx: MacroContext, wanted: Callable[[ChatLine], bool] = lambda line: True) -> int | None:
@@ -226,7 +241,7 @@ def _table(*macros: Macro, **also: Macro) -> dict[str, Macro]:
 _DESCRIPTION = _card("description", lambda ctx: ctx.description)
 _PERSONALITY = _card("personality", lambda ctx: ctx.personality)
 _SCENARIO = _card("scenario", lambda ctx: ctx.scenario)
-_VERSION = _card("charVersion", lambda ctx: ctx.character_version)
+_VERSION = _value("charVersion", lambda ctx: ctx.character_version if ctx.card else "")
 _NOTES = _card("creatorNotes", lambda ctx: ctx.creator_notes)
 _INSTRUCTION = _card("charInstruction", lambda ctx: ctx.post_history_instructions)
 _GREETING = Macro("greeting", _greeting, most=1)
@@ -249,7 +264,7 @@ MACROS: dict[str, Macro] = {
         _PERSONALITY,
         _SCENARIO,
         Macro("persona", _persona),
-        _card("mesExamples", _examples),
+        Macro("mesExamples", _examples),
         _card("mesExamplesRaw", lambda ctx: ctx.mes_example),
         _card("charPrompt", lambda ctx: ctx.system_prompt),
         _INSTRUCTION,

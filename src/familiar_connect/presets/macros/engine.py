@@ -278,7 +278,10 @@ class _Walk:
             self._run.note_unknown(call.name)
         elif call.key == "if" and macro.takes(len(call.args) + (block is not None)):
             return self._if(call, block, place)
-        args = [self._span(arg, place.deeper()) for arg in call.args]
+        if call.key == "if":  # its arguments are only looked at once it is known to be whole
+            args = [self._text[arg.start : arg.end] for arg in call.args]
+        else:
+            args = [self._span(arg, place.deeper()) for arg in call.args]
         inner = "" if block is None else self._inner(block, place.deeper())
         if macro is None:
             return self._left(call, args, block, inner)

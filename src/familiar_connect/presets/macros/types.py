@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -65,6 +65,8 @@ class MacroContext:
     """Macros of this call alone, by name in any case; they come before all others."""
     card: bool = True
     """Whether the card's macros have a value; without, they are empty."""
+    read_card: Callable[[str], str] | None = field(default=None, compare=False)
+    """Reads a text of the card each time a macro asks for it; None: the texts here are read already."""
     ours: bool = True
     """Whether the macros beyond SillyTavern's own are read."""
 

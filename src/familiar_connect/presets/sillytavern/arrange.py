@@ -116,6 +116,7 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
         kind=kind,
         is_group=bool(story.group),
         author_note=story.note,
+        scans_notes=story.note is not None and story.note.is_scanned,
         quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
         pin_examples=story.switches.pin_examples,
         prefers_card_prompts=story.switches.prefer_card_prompt,

@@ -146,6 +146,8 @@ def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
     world = scan_world(inputs, opening)
     opening = opening.with_outlets(world.outlets)
     note = author_note_for_turn(inputs, world)
+    if note is not None and note.position != "chat":
+        opening.reader.read(note.text)
     collection = collect_prompts(inputs, opening, note, world)
     slots = PromptSlots(inputs.budget, inputs.count)
     fitting = ChatFitter(inputs, opening, collection, slots)
@@ -153,7 +155,18 @@ def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
         _lay_out(inputs, opening, collection, note, world, slots, fitting)
     except TokenBudgetExceeded as error:
         raise PromptTooLarge(_sentence(inputs, error.what), _finish(inputs, opening, world, slots, fitting)) from error
-    return _finish(inputs, opening, world, slots, fitting)
+    made = _finish(inputs, opening, world, slots, fitting)
+    _read_once_more(inputs, opening, note)
+    return made
+
+
+def _read_once_more(inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None) -> None:
+    """Read the note and the persona at its depth for what they count.
+
+    SillyTavern lists them for its own inspector once the prompt is made, and a note beside `main` before that, too.
+    """
+    persona = inputs.persona if inputs.persona_position == "chat" else ""
+    opening.reader.read("\n".join(filter(None, (js_trim(note.text) if note is not None else "", js_trim(persona)))))
 
 
 def _lay_out(
@@ -249,7 +262,7 @@ def _stand_by_main(
     at = next((at for at, other in enumerate(in_chat) if other.identifier == "main"), None)
     if at is not None:
         main = in_chat[at]
-        beside = replace(prompt, in_chat=True, depth=main.depth, order=main.order)
+        beside = replace(prompt, role=main.role, in_chat=True, depth=main.depth, order=main.order)
         in_chat.insert(at if first else at + 1, beside)
 
 

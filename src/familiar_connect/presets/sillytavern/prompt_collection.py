@@ -12,7 +12,7 @@ and what has no number goes behind the last place taken so far.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.context.types import Layer
@@ -20,7 +20,7 @@ from familiar_connect.llm.types import Role
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.types import Piece, SillyTavernInputs
 from familiar_connect.presets.story.types import AuthorNote
-from familiar_connect.presets.types import PresetNode
+from familiar_connect.presets.types import ChatLine, PresetNode
 from familiar_connect.presets.world_info.types import WorldInfo
 
 MARKED_SOURCES = {
@@ -90,16 +90,22 @@ def author_note_for_turn(inputs: SillyTavernInputs, world: WorldInfo) -> AuthorN
     note = inputs.author_note or (AuthorNote(text="") if beside or lore else None)
     if note is None:
         return None
-    said = 1 if note.interval == 1 else sum(line.is_user for line in inputs.chat)
-    if said <= 0 or note.interval <= 0 or said < note.interval or said % note.interval:
+    if not is_note_due(note, inputs.chat):
         return None
-    if beside:
-        pair = (beside, note.text) if inputs.persona_position == "note_top" else (note.text, beside)
-        note = replace(note, text="\n".join(pair))
+    text = note.text.replace("\r\n", "\n").replace("\r", "\n")
     if lore:
-        lines = ("\n".join(world.note_top), note.text, "\n".join(world.note_bottom))
-        note = replace(note, text="\n".join(lines).removeprefix("\n").removesuffix("\n"))
+        lines = ("\n".join(world.note_top), text, "\n".join(world.note_bottom))
+        text = "\n".join(lines).removeprefix("\n").removesuffix("\n")
+    if beside:
+        text = "\n".join((beside, text) if inputs.persona_position == "note_top" else (text, beside))
+    note = replace(note, text=text)
     return note if note.text else None
+
+
+def is_note_due(note: AuthorNote, chat: Sequence[ChatLine]) -> bool:
+    """Whether *note* is to be shown in this turn: every so many messages of the user."""
+    said = 1 if note.interval == 1 else sum(line.is_user for line in chat)
+    return said > 0 and 0 < note.interval <= said and not said % note.interval
 
 
 def collect_prompts(

@@ -8,6 +8,7 @@ from familiar_connect.context.types import DroppedNote, Layer
 from familiar_connect.presets.regex_scripts import Placement, rewrite_lore
 from familiar_connect.presets.sillytavern.chat_messages import lines_to_send
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
+from familiar_connect.presets.sillytavern.prompt_collection import is_note_due
 from familiar_connect.presets.sillytavern.types import SillyTavernInputs, estimate_entry_tokens
 from familiar_connect.presets.world_info.place_entries import place_entries, pool_of
 from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
@@ -40,7 +41,7 @@ def scan_inputs(inputs: SillyTavernInputs, opening: PreparedCard) -> ScanInputs:
         character=card.name,
         tags=inputs.tags,
         card={
-            "persona": opening.reader.context.persona,
+            "persona": opening.persona,
             "description": card.description,
             "personality": card.personality,
             "depth_prompt": card.depth_prompt,
@@ -50,7 +51,7 @@ def scan_inputs(inputs: SillyTavernInputs, opening: PreparedCard) -> ScanInputs:
         injected=_list_injected(inputs, opening),
         read=opening.reader.read,
         roll=inputs.context.rng.random,
-        count=estimate_entry_tokens,
+        count=inputs.count_lore,
         timed=inputs.timed,
     )
 
@@ -95,9 +96,13 @@ def lore_without_room(world: WorldInfo) -> list[DroppedNote]:
 
 
 def _list_injected(inputs: SillyTavernInputs, opening: PreparedCard) -> list[str]:
-    """Texts among the chat that are searched too: the author's note if it is to be, and the persona at its depth."""
-    note = inputs.author_note
-    texts = [opening.reader.read(note.text)] if note is not None and note.is_scanned and note.text else []
+    """Texts among the chat that are searched too: notes that are to be, the persona at its depth, the quiet words."""
+    note, read = inputs.author_note, opening.reader.read
+    texts: list[str] = []
+    if inputs.scans_notes or (note is not None and note.is_scanned):
+        texts.append(opening.card.depth_prompt)
+        texts.append(note.text if note is not None and is_note_due(note, inputs.chat) else "")
     if inputs.persona and inputs.persona_position == "chat":
-        texts.append(opening.reader.context.persona)
-    return texts
+        texts.append(inputs.persona)
+    texts.append(inputs.quiet_prompt)
+    return [read(text) for text in texts if text]

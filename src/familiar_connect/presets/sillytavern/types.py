@@ -62,6 +62,8 @@ class SillyTavernInputs:
     """Names, clock, chance and variables. The card's fields and the chat are filled in from here."""
     kind: GenerationKind = "normal"
     author_note: AuthorNote | None = None
+    scans_notes: bool = False
+    """Whether keys of World Info are looked for in the card's depth prompt too."""
     quiet_prompt: str = ""
     is_group: bool = False
     pin_examples: bool = False
@@ -75,6 +77,8 @@ class SillyTavernInputs:
     budget: int | None = None
     """The window without the answer, in tokens; what frames the answer is taken off here. None: as many as it needs."""
     count: Callable[[Piece], int] = estimate_piece_tokens
+    count_lore: Callable[[int], int] = estimate_entry_tokens
+    """Tokens of so many letters of World Info."""
     books: tuple[WorldBook, ...] = ()
     """World Info in force."""
     scan: ScanSettings = ScanSettings()

@@ -60,7 +60,8 @@ class KeyIndex:
 
     def _add(self, number: int, entry: WorldEntry, settings: ScanSettings) -> None:
         looks_elsewhere = entry.scan_depth is not None or entry.card_fields
-        if looks_elsewhere or any(mark in key for key in entry.keys for mark in _MARKS):
+        is_blank = any(key and not js_trim(key) for key in entry.keys)
+        if looks_elsewhere or is_blank or any(mark in key for key in entry.keys for mark in _MARKS):
             self.always.append(number)
             return
         whole = settings.whole_words if entry.whole_words is None else entry.whole_words

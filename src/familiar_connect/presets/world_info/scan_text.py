@@ -269,12 +269,21 @@ class ScanText:
         self._effort.spend(LOOK_UP_CHARS)
         if needle.literal is not None:
             return self._find_pattern(entry, key, needle.literal, depth, recursed)
-        if depth > 0 and needle.text:
+        if not needle.text:
+            return self._find_blank(entry, key, depth, recursed)
+        if depth > 0:
             for part in self._parts(entry, depth, recursed):
                 self._effort.spend(PART_CHARS + (0 if needle.is_word else len(part.text)))
                 if part.has(needle):
                     return KeyHit(key, part, lambda piece: piece.has(needle))
         return None
+
+    def _find_blank(self, entry: WorldEntry, key: str, depth: int, recursed: bool) -> KeyHit | None:
+        """A key of nothing but spaces is in every text, even in none; one without a letter is in no text."""
+        if not key:
+            return None
+        parts = self._parts(entry, depth, recursed) if depth > 0 else [Part("no message", "")]
+        return KeyHit(key, parts[0], lambda piece: True)
 
     # Parts
 
