@@ -8,6 +8,7 @@
     │   ├── HomeError                 the data home cannot be used (read-only, full, no such familiar)
     │   ├── LorebookImportError       a lorebook that cannot be read, or is too large
     │   ├── PresetError               a SillyTavern preset that cannot be read, kept or found
+    │   ├── ScriptError               a quick reply that cannot be read or run: names its line
     │   ├── CharacterCardError        a file with no usable card in it
     │   └── CharacterUnpackError      a card that does not go over what is there already
     ├── ModelError                    a model failed; `.retryable` says whether trying again may help
@@ -55,6 +56,10 @@ class ChatImportError(SetupError):
 
 class DocumentImportError(SetupError):
     """A document that cannot be taken into memory: the message names the file and why."""
+
+
+class ScriptError(SetupError):
+    """A quick reply that cannot be read, found or run: the message names the line, and what is done stays."""
 
 
 class UnreadableFileError(SetupError):

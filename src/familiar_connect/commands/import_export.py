@@ -19,6 +19,7 @@ IMPORTS: CommandTable = {
     "document": ("documents:import_document_command", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
+    "quick-replies": ("quick_replies:import_quick_replies", "Buttons with texts and scripts, from SillyTavern."),
     "list": ("imported_chats:import_list", "List the imported chats."),
     "undo": ("imported_chats:import_undo", "Remove an imported chat and correct memory."),
 }

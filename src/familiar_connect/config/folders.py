@@ -136,6 +136,11 @@ class FamiliarFolder:
         return self.root / "story"
 
     @property
+    def quick_replies(self) -> Path:
+        """Sets of quick replies, as they were imported."""
+        return self.root / "quick-replies"
+
+    @property
     def imports(self) -> Path:
         """What is known of chats that were brought in from elsewhere."""
         return self.root / "imports"

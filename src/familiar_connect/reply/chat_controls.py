@@ -352,6 +352,20 @@ class ChatControls:
         self._drafts.put((door.channel_id, door.speaker.canonical_key), place.text)
         return place.text
 
+    async def write_aside(self, door: ControlDoor, prompt: str) -> str:
+        """What the model writes for *prompt* behind the chat; nothing is kept, and nobody is shown it."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        last = (await self._visible(door.channel_id))[-1:]
+        if not last:
+            raise HistoryError(NOTHING_SAID)
+        revises = TurnRevision(asker=door.speaker)
+        place = ControlPlace(door, is_draft=True)
+        asked = TurnOptions(kind="quiet", manual=True, manual_prompt=prompt, revises=revises)
+        await self._answer(door, last, place, asked)
+        if not place.text:
+            raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
+        return place.text
+
     async def post_draft(self, door: ControlDoor) -> InboundMessage:
         """Post what was last written for the speaker, whom it was shown to, under their name: the message that it is.
 

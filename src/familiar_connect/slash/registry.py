@@ -27,6 +27,7 @@ from familiar_connect.slash.own_records import FORGET_ME, WHAT_DO_YOU_KNOW
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
 from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
+from familiar_connect.slash.quick_reply import QUICK_REPLY
 from familiar_connect.slash.remind import REMIND
 from familiar_connect.slash.roleplay import CONTROLS, STOP
 from familiar_connect.slash.servers.limits import LIMITS
@@ -95,6 +96,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *CONTROLS,
     *DIALOGUE_START_COMMANDS,
     GREETING,
+    QUICK_REPLY,
     CHAT,
     BRANCH,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -232,3 +233,26 @@ def test_nothing_written_is_a_sentence(tmp_path: Path) -> None:
         answer = page.post("/chats/1/messages", text="  \n ")
 
     assert (answer.status, "nothing to send" in answer.body) == (400, True)
+
+
+def test_quick_replies_are_buttons_and_the_choices_of_one_that_asks(tmp_path: Path) -> None:
+    """Below the chat; a press says what a person would type, and a set that came since is there without a restart."""
+    script = '/sys Rain. | /buttons labels=["In","Out"] Where? | /setvar key=at | /sys {{pipe}}!'
+    replies = [{"label": "Go <b>", "message": script}, {"label": "No", "message": "/fetch x"}]
+    with a_page(tmp_path, stream_answer("Hi")) as (page, _):
+        before = page.ask("GET", "/chats/1").body
+        folder = tmp_path / "familiars" / "ember" / "quick-replies"
+        folder.mkdir()
+        (folder / "Walk.json").write_text(json.dumps({"name": "Walk", "qrList": replies}), encoding="utf-8")
+        shown = page.ask("GET", "/chats/1").body
+        page.post("/chats/1/messages", text="/qr Walk.Go <b>")
+        asked = page.ask("GET", "/chats/1").body
+        page.post("/chats/1/messages", text="/qr answer 2")
+        done = page.ask("GET", "/chats/1").body
+
+    assert "data-quick" not in before
+    assert re.findall(r'value="(/qr [^"]*)"', shown) == ["/qr Walk.Go &lt;b&gt;"]
+    assert re.findall(r'value="(/qr [^"]*)"', asked) == ["/qr answer 1", "/qr answer 2"]
+    assert "Where?" in asked
+    assert re.findall(r'value="(/qr [^"]*)"', done) == ["/qr Walk.Go &lt;b&gt;"]
+    assert said(tmp_path)[-2:] == ["Rain.", "Out!"]

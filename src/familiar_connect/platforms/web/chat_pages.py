@@ -29,6 +29,7 @@ from familiar_connect.platforms.web.render import (
     stream_events,
 )
 from familiar_connect.platforms.web.shown_message import ShownMessage
+from familiar_connect.slash.quick_reply import list_buttons
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
 from familiar_connect.support.text import without_surrogates
@@ -149,6 +150,7 @@ class ChatPages:
             own_picture=self._chats.person_pictures.url_in_chat(chat.channel_id),
             persona=self._chats.person_pictures.persona_in(chat.channel_id),
             is_sealed=self._chats.is_sealed(chat.channel_id),
+            quick=("", []) if room is not None else list_buttons(self._familiar, chat.channel_id),
             **self._who_is_here(room),
         )
 

@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "document": ("import", "document"),
     "lorebook": ("import", "lorebook"),
     "preset": ("import", "preset"),
+    "quick replies": ("import", "quick-replies"),
 }
 """Kind of a file → the verb that takes it; all but a card are for the familiar of the page."""
 CHAT_KEYS = frozenset({"mapping", "chat_messages", "messages", "histories", "turns", "internal", "savedsettings"})
@@ -194,6 +195,8 @@ def guess_kind(name: str, content: bytes) -> str:
         return "card"
     if "prompts" in found or "prompt_order" in found:
         return "preset"
+    if found.keys() & {"qrList", "quickReplySlots"}:
+        return "quick replies"
     if found.keys() & CHAT_KEYS:
         return "chat"
     return "lorebook" if "entries" in found else "document"

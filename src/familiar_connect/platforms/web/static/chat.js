@@ -427,6 +427,12 @@ export async function start(root) {
     tool.closest("details")?.removeAttribute("open");
     carryOut(tool.dataset.verb, tool.closest("[data-id]"));
   });
+  root.addEventListener("click", (event) => {
+    const quick = event.target.closest("[data-quick]");
+    if (!quick || isForeign || isApart) return;
+    event.preventDefault();
+    outbox.say(quick.value, []);
+  });
   form.addEventListener("submit", (event) => { event.preventDefault(); say(); });
   stop.addEventListener("click", stopReply);
   words.addEventListener("input", () => { if (!stop.hidden) send.hidden = !words.value.trim(); });
