@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 from familiar_connect.history.store import HistoryStore
 from tests.fakes.model_server import (
@@ -245,9 +246,10 @@ def test_quick_replies_are_buttons_and_the_choices_of_one_that_asks(tmp_path: Pa
         folder.mkdir()
         (folder / "Walk.json").write_text(json.dumps({"name": "Walk", "qrList": replies}), encoding="utf-8")
         shown = page.ask("GET", "/chats/1").body
-        page.post("/chats/1/messages", text="/qr Walk.Go <b>")
+        form = {"origin": page.origin, "content_type": "application/x-www-form-urlencoded"}
+        page.ask("POST", "/chats/1/messages", urlencode({"text": "/qr Walk.Go <b>"}), **form)
         asked = page.ask("GET", "/chats/1").body
-        page.post("/chats/1/messages", text="/qr answer 2")
+        page.ask("POST", "/chats/1/messages", urlencode({"text": "/qr answer 2"}), **form)
         done = page.ask("GET", "/chats/1").body
 
     assert "data-quick" not in before
