@@ -340,27 +340,24 @@ class ChatControls:
 
     async def speak_for(self, door: ControlDoor) -> str:
         """What the person might say next, in their own voice; nothing is kept."""
-        await self._queue.wait_until_channel_idle(door.channel_id)
-        last = (await self._visible(door.channel_id))[-1:]
-        if not last:
-            raise HistoryError(NOTHING_SAID)
         asked = TurnOptions(kind="impersonate", imitate=door.speaker, revises=TurnRevision(asker=door.speaker))
-        place = ControlPlace(door, is_draft=True)
-        await self._answer(door, last, place, asked)
-        if not place.text:
-            raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
-        self._drafts.put((door.channel_id, door.speaker.canonical_key), place.text)
-        return place.text
+        draft = await self._write_draft(door, asked)
+        self._drafts.put((door.channel_id, door.speaker.canonical_key), draft)
+        return draft
 
     async def write_aside(self, door: ControlDoor, prompt: str) -> str:
         """What the model writes for *prompt* behind the chat; nothing is kept, and nobody is shown it."""
+        revises = TurnRevision(asker=door.speaker)
+        return await self._write_draft(
+            door, TurnOptions(kind="quiet", manual=True, manual_prompt=prompt, revises=revises)
+        )
+
+    async def _write_draft(self, door: ControlDoor, asked: TurnOptions) -> str:
         await self._queue.wait_until_channel_idle(door.channel_id)
         last = (await self._visible(door.channel_id))[-1:]
         if not last:
             raise HistoryError(NOTHING_SAID)
-        revises = TurnRevision(asker=door.speaker)
         place = ControlPlace(door, is_draft=True)
-        asked = TurnOptions(kind="quiet", manual=True, manual_prompt=prompt, revises=revises)
         await self._answer(door, last, place, asked)
         if not place.text:
             raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")

@@ -26,7 +26,7 @@ from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.scripts.parse import parse_script
 from familiar_connect.presets.scripts.quick_replies import QuickReply, QuickReplyStore
 from familiar_connect.presets.scripts.run import ScriptRun
-from familiar_connect.presets.scripts.types import Question
+from familiar_connect.presets.scripts.types import ScriptQuestion
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import ChatLine
@@ -240,7 +240,7 @@ class QuickReplyRuns:
             runs.pop(channel_id)
 
 
-def describe_question(question: Question) -> str:
+def describe_question(question: ScriptQuestion) -> str:
     """A question with how it is answered."""
     if not question.choices:
         return f"{question.text}\nSay /qr {ANSWER} and your words."

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from familiar_connect.errors import ScriptError
 from familiar_connect.presets.scripts.parse import parse_script
@@ -19,9 +18,9 @@ from familiar_connect.presets.scripts.types import (
     MAX_STEPS,
     MAX_TEXT_CHARS,
     Command,
-    Question,
     Script,
     ScriptDoor,
+    ScriptQuestion,
 )
 
 MAX_VARIABLES = 1_000
@@ -29,29 +28,22 @@ RULES = "eq, neq, in, nin, gt, gte, lt, lte and not"
 FALSE = ("", "false", "off", "0")
 
 
-@dataclass
-class _Frame:
-    """A script being carried out, and how far it is."""
-
-    script: Script
-    at: int = 0
-
-
 class ScriptRun:
     """One run of a script."""
 
     def __init__(self, script: Script) -> None:
-        self._frames = [_Frame(script)]
+        self._frames = [iter(script.commands)]
+        """What is left of the script, and of each closure in it that was entered."""
         self._pipe = ""
         self._steps = 0
         self._generated = 0
         self._asked = 0
-        self._question: Question | None = None
+        self._question: ScriptQuestion | None = None
         self._shown: list[str] = []
         self._shown_chars = 0
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ScriptQuestion | None:
         """What is waited for; None: nothing."""
         return self._question
 
@@ -60,18 +52,16 @@ class ScriptRun:
         shown, self._shown = self._shown, []
         return shown
 
-    async def advance(self, door: ScriptDoor, answer: str = "") -> Question | None:
+    async def advance(self, door: ScriptDoor, answer: str = "") -> ScriptQuestion | None:
         """Go on to the next question, which *answer* answers the last of, or to the end."""
         if self._question is not None:
             self._pipe = _choose(self._question, answer)
             self._question = None
         while self._frames:
-            frame = self._frames[-1]
-            if frame.at >= len(frame.script.commands):
+            command = next(self._frames[-1], None)
+            if command is None:
                 self._frames.pop()
                 continue
-            command = frame.script.commands[frame.at]
-            frame.at += 1
             self._steps += 1
             if self._steps > MAX_STEPS:
                 raise self._error(command, f"it takes more than {MAX_STEPS} steps")
@@ -147,7 +137,7 @@ class ScriptRun:
         return text
 
     async def _ask(self, command: Command, door: ScriptDoor) -> None:
-        self._wait_for(command, Question(text=self._words(command, door) or "What do you say?"))
+        self._wait_for(command, ScriptQuestion(text=self._words(command, door) or "What do you say?"))
 
     async def _offer(self, command: Command, door: ScriptDoor) -> None:
         given = self._named(command, door, "labels")
@@ -158,9 +148,9 @@ class ScriptRun:
         if not isinstance(labels, list) or not 0 < len(labels) <= 20:
             raise self._error(command, '/buttons needs labels=["one","two"], at most 20')
         choices = tuple(str(each)[:100] for each in labels)
-        self._wait_for(command, Question(text=self._words(command, door) or "Choose one.", choices=choices))
+        self._wait_for(command, ScriptQuestion(text=self._words(command, door) or "Choose one.", choices=choices))
 
-    def _wait_for(self, command: Command, question: Question) -> None:
+    def _wait_for(self, command: Command, question: ScriptQuestion) -> None:
         self._asked += 1
         if self._asked > MAX_ASKED:
             raise self._error(command, f"it asks more than {MAX_ASKED} questions")
@@ -184,7 +174,7 @@ class ScriptRun:
             chosen = parse_script(chosen, MAX_NESTING - 1)
         if len(self._frames) >= MAX_NESTING:
             raise self._error(command, f"it is nested more than {MAX_NESTING} deep")
-        self._frames.append(_Frame(chosen))
+        self._frames.append(iter(chosen.commands))
 
     async def _pass(self, command: Command, door: ScriptDoor) -> str:
         return self._words(command, door)
@@ -242,7 +232,7 @@ class ScriptRun:
         return ScriptError(f"line {command.line}: {words}")
 
 
-def _choose(question: Question, answer: str) -> str:
+def _choose(question: ScriptQuestion, answer: str) -> str:
     """What was answered: of choices the one of that number or name."""
     answer = answer.strip()
     if not question.choices:

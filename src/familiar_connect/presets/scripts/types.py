@@ -41,7 +41,7 @@ class Command:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ScriptQuestion:
     """What a run waits for."""
 
     text: str
