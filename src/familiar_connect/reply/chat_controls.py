@@ -6,13 +6,11 @@ answered meanwhile and the limits hold. Nothing is taken out of the history: tur
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.chat.message_parts import WebhookIdentity
-from familiar_connect.chat.place import Place, PlaceFeatures
-from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.place import Place
 from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevision
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
@@ -24,8 +22,9 @@ from familiar_connect.history.stored_messages import message_from_turn
 from familiar_connect.history.types import IMPORT_PREFIX, HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
-from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import GenerationKind
+from familiar_connect.reply.control_place import ControlDoor as ControlDoor
+from familiar_connect.reply.control_place import ControlPlace
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -40,20 +39,6 @@ NO_REPLY_YET = "The last line is not my reply: /regenerate answers it."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlDoor:
-    """Where a control is used, and by whom."""
-
-    channel_id: int
-    speaker: Author
-    place: Place
-    guild_id: int | None = None
-
-    async def is_dm(self) -> bool:
-        """Whether it is used where only the people of a conversation read."""
-        return self.guild_id is None and not (await self.place.scene()).is_room
-
-
-@dataclass(frozen=True, kw_only=True)
 class ControlResult:
     """What a control came to."""
 
@@ -62,56 +47,6 @@ class ControlResult:
     versions: TurnVersions
     is_shown: bool = False
     """The place has shown the words already."""
-
-
-class ControlPlace(Place):
-    """A place for a reply that is no turn of its own: it shows the chat without *without*, and keeps what is sent.
-
-    Where the place streams, what is sent is shown there as it comes; elsewhere the whole of it is shown afterwards.
-    """
-
-    def __init__(self, door: ControlDoor, *, without: Collection[int] = (), is_draft: bool = False) -> None:
-        self._inner = door.place
-        self._user = door.speaker.label
-        self._without = frozenset(without)
-        self.is_shown = door.place.features.streams and not is_draft
-        self._pieces: list[str] = []
-        self.notices: list[str] = []
-
-    @property
-    def features(self) -> PlaceFeatures:
-        return PlaceFeatures(limit=self._inner.features.limit, streams=True)
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces).strip()
-
-    @asynccontextmanager
-    async def thinking(self) -> AsyncIterator[None]:
-        async with self._inner.thinking():
-            yield
-
-    async def why_not_writable(self) -> str | None:
-        return await self._inner.why_not_writable()
-
-    async def send(self, text: str) -> None:
-        if self.is_shown:
-            await self._inner.send(text)
-        self._pieces.append(text)
-
-    async def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-    async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        found = await self._inner.recent(limit + len(self._without))
-        return [message for message in found if message.history_id not in self._without]
-
-    async def scene(self) -> Scene:
-        return await self._inner.scene()
-
-    def tell_story(self, story: Story) -> Story:
-        """Who asked is the user of the story, though the last words are the familiar's own."""
-        return story if story.user else replace(story, user=self._user)
 
 
 class ChatControls:
