@@ -23,7 +23,7 @@ from familiar_connect.platforms.terminal.group_member import GroupPlace
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.web.place import WebPlace
 from familiar_connect.rehearsal.place import BuiltInRehearsalPlace, RehearsalPlace
-from familiar_connect.reply.chat_controls import ControlPlace
+from familiar_connect.reply.control_place import ControlPlace
 from familiar_connect.reply.outbox import OutgoingReply
 from familiar_connect.voice.place import VoicePlace
 from tests.fakes.place import ClosedPlace, EditablePlace, RecordingPlace

@@ -1,4 +1,4 @@
-"""ControlDoor and ControlPlace: where a control of a chat is used, and where a reply goes that is no turn of its own."""
+"""ControlDoor and ControlPlace: where a control of a chat is used, and where a reply goes that is no turn by itself."""
 
 from __future__ import annotations
 
