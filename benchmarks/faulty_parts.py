@@ -22,8 +22,9 @@ from benchmarks.fixtures import ANA, QuietPlace, say, without_warnings
 from benchmarks.table import Row, run_part, spread
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.parts import Extension, ProviderPart
+from familiar_connect.extensions.parts import Extension
 from familiar_connect.extensions.testing.trial_familiar import open_trial_familiar
+from familiar_connect.extensions.turn_parts import ProviderPart
 from familiar_connect.familiar import Familiar
 
 DEADLINE_S = 0.05

@@ -25,17 +25,8 @@ if TYPE_CHECKING:
     from familiar_connect.errors import ConfigError, DeliveryError, SetupError
     from familiar_connect.extensions.host import PlatformHost, ReadBy
     from familiar_connect.extensions.part_context import PartContext
-    from familiar_connect.extensions.parts import (
-        Extension,
-        ExtensionPlatform,
-        ModelPart,
-        PlatformPart,
-        ProcessorPart,
-        ProviderPart,
-        SlashPart,
-        ToolPart,
-        VerbPart,
-    )
+    from familiar_connect.extensions.parts import Extension, ExtensionPlatform, PlatformPart, SlashPart, VerbPart
+    from familiar_connect.extensions.turn_parts import ModelPart, ProcessorPart, ProviderPart, ToolPart
     from familiar_connect.identity import Author
     from familiar_connect.llm.protocols import ChatModel
     from familiar_connect.llm.types import Capabilities, Message
@@ -130,13 +121,15 @@ _HOMES = {
     "extensions.parts": (
         "Extension",
         "ExtensionPlatform",
-        "ModelPart",
         "PlatformPart",
+        "SlashPart",
+        "VerbPart",
+    ),
+    "extensions.turn_parts": (
+        "ModelPart",
         "ProcessorPart",
         "ProviderPart",
-        "SlashPart",
         "ToolPart",
-        "VerbPart",
     ),
     "identity": ("Author",),
     "llm.protocols": ("ChatModel",),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ImportRemark,
         ReadLimits,
     )
-    from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart
+    from familiar_connect.extensions.importer_parts import ChatImporterPart, DocumentImporterPart
     from familiar_connect.support.markdown import read_headings
 
 __all__ = [
@@ -50,7 +50,7 @@ __getattr__ = load_lazily(
             "ImportRemark",
             "ReadLimits",
         ),
-        "extensions.parts": ("ChatImporterPart", "DocumentImporterPart"),
+        "extensions.importer_parts": ("ChatImporterPart", "DocumentImporterPart"),
         "support.markdown": ("read_headings",),
     },
 )

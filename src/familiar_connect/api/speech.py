@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
-    from familiar_connect.extensions.parts import RecognizerPart, SynthesizerPart
+    from familiar_connect.extensions.turn_parts import RecognizerPart, SynthesizerPart
     from familiar_connect.voice.protocols import (
         HEARING_RATE,
         SpeechRecognizer,
@@ -58,7 +58,7 @@ __all__ = [
 __getattr__ = load_lazily(
     __name__,
     {
-        "extensions.parts": ("RecognizerPart", "SynthesizerPart"),
+        "extensions.turn_parts": ("RecognizerPart", "SynthesizerPart"),
         "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
         "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_speech"),
         "voice.speech_context": ("RemoteService", "SpeechContext"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from familiar_connect.extensions.change_signal import ChangeSignal
-from familiar_connect.extensions.parts import (
-    DemoPart,
-    PlatformDemo,
-    RehearsedChannel,
-    RehearsedLines,
-    RehearsedPerson,
-    RehearsedServer,
-    RehearsedServers,
-    TourStep,
-)
+from typing import TYPE_CHECKING
+
+from familiar_connect.support.lazy_names import load_lazily
+
+if TYPE_CHECKING:
+    from familiar_connect.extensions.change_signal import ChangeSignal
+    from familiar_connect.extensions.parts import DemoPart, PlatformDemo, TourStep
+    from familiar_connect.extensions.rehearsed_servers import (
+        RehearsedChannel,
+        RehearsedLines,
+        RehearsedPerson,
+        RehearsedServer,
+        RehearsedServers,
+    )
 
 __all__ = [
     "ChangeSignal",
@@ -25,3 +28,18 @@ __all__ = [
     "RehearsedServers",
     "TourStep",
 ]
+
+__getattr__ = load_lazily(
+    __name__,
+    {
+        "extensions.change_signal": ("ChangeSignal",),
+        "extensions.parts": ("DemoPart", "PlatformDemo", "TourStep"),
+        "extensions.rehearsed_servers": (
+            "RehearsedChannel",
+            "RehearsedLines",
+            "RehearsedPerson",
+            "RehearsedServer",
+            "RehearsedServers",
+        ),
+    },
+)

@@ -10,14 +10,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.identity import Author
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.text import one_line
+
+if TYPE_CHECKING:
+    from familiar_connect.chat.place import Place
 
 _LABELS = {
     ChannelKind.text: "#{name}",

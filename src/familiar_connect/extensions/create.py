@@ -17,10 +17,11 @@ from familiar_connect.context.protocols import ContextProvider, PostProcessor, P
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.parts import Extension, ExtensionPart, ProcessorPart, ToolPart
+from familiar_connect.extensions.parts import Extension, ExtensionPart
 from familiar_connect.extensions.setup import IsInstalled, PartSetup, is_installed
 from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread
+from familiar_connect.extensions.turn_parts import ProcessorPart, ToolPart
 from familiar_connect.llm.types import ToolSpec
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.types import Outcome, Refusal, Status, Tool

@@ -14,7 +14,8 @@ from importlib import import_module
 
 from familiar_connect.errors import FamiliarError, UnreadableFileError
 from familiar_connect.extensions.imported import ImportedChat, ImportedItem, ImportedText, ImportRemark
-from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart, Extension
+from familiar_connect.extensions.importer_parts import ChatImporterPart, DocumentImporterPart
+from familiar_connect.extensions.parts import Extension
 from familiar_connect.support.bounded_process import limit_this_process, print_answer, read_given
 
 

@@ -21,8 +21,9 @@ from familiar_connect.config.built_in import BUILT_IN_IMPORTERS, find_target
 from familiar_connect.config.extension_list import find_extensions
 from familiar_connect.errors import ChatImportError, DocumentImportError, SetupError
 from familiar_connect.extensions.imported import ImportedLine, ImportedText, ReadLimits
+from familiar_connect.extensions.importer_parts import ChatImporterPart, DocumentImporterPart
 from familiar_connect.extensions.load import load_built_in, load_extensions
-from familiar_connect.extensions.parts import ChatImporterPart, DocumentImporterPart, Extension
+from familiar_connect.extensions.parts import Extension
 from familiar_connect.support.bounded_process import (
     ProcessFailedError,
     ProcessLimitError,

@@ -10,8 +10,8 @@ from familiar_connect.errors import ConfigError, ModelError
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.load import LoadedExtension
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.parts import ModelPart
 from familiar_connect.extensions.thread import ExtensionThread
+from familiar_connect.extensions.turn_parts import ModelPart
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Capabilities, Message
 

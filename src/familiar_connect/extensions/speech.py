@@ -17,9 +17,10 @@ from familiar_connect.errors import ConfigError
 from familiar_connect.extensions.create import PartMaker
 from familiar_connect.extensions.load import load_extensions
 from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.parts import Extension, RecognizerPart, SpeechPart
+from familiar_connect.extensions.parts import Extension
 from familiar_connect.extensions.speech_stream import STREAM_METHODS, ExtensionStream
 from familiar_connect.extensions.thread import ExtensionThread
+from familiar_connect.extensions.turn_parts import RecognizerPart, SpeechPart
 from familiar_connect.support.clock import SystemClock
 from familiar_connect.voice.protocols import SpeechRecognizer, SpeechSynthesizer, StreamingTranscriber
 from familiar_connect.voice.service_access import AddedSpeech, ServiceAccess, section_of

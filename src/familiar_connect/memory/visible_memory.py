@@ -12,10 +12,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Unpack
 
 from familiar_connect.audience import OWNER, Audience, AudienceKind, DisclosurePolicy, Readers, may_tell_all
-from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.history.types import HistoryTurn
@@ -26,6 +25,9 @@ from familiar_connect.memory.part_audiences import MayTell, PartAudiences, Visib
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import GrepHits, MemoryEntry
 from familiar_connect.support.text import to_slug
+
+if TYPE_CHECKING:
+    from familiar_connect.context.types import ContextRequest
 
 logger = logging.getLogger(__name__)
 

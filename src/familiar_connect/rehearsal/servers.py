@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from familiar_connect.extensions.parts import RehearsedChannel, RehearsedPerson, RehearsedServer
+from familiar_connect.extensions.rehearsed_servers import RehearsedChannel, RehearsedPerson, RehearsedServer
 from familiar_connect.rehearsal.types import EVERYBODY, PlaceSetup, Rehearsal
 
 FIRST_ROLE, FIRST_UNNUMBERED = 10**18 + 1, 2 * 10**18
