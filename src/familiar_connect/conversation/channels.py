@@ -124,7 +124,7 @@ class ChannelLabels:
             return {}
 
 
-FindPlace = Callable[[int], Awaitable[Place | None]]
+FindPlace = Callable[[int], Awaitable["Place | None"]]
 """The channel of that id; None while it cannot be reached."""
 
 
