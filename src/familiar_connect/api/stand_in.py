@@ -8,14 +8,8 @@ from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.change_signal import ChangeSignal
-    from familiar_connect.extensions.parts import DemoPart, PlatformDemo, TourStep
-    from familiar_connect.extensions.rehearsed_servers import (
-        RehearsedChannel,
-        RehearsedLines,
-        RehearsedPerson,
-        RehearsedServer,
-        RehearsedServers,
-    )
+    from familiar_connect.extensions.parts import DemoPart, PlatformDemo, RehearsedLines, RehearsedServers, TourStep
+    from familiar_connect.extensions.rehearsed_servers import RehearsedChannel, RehearsedPerson, RehearsedServer
 
 __all__ = [
     "ChangeSignal",
@@ -33,13 +27,7 @@ __getattr__ = load_lazily(
     __name__,
     {
         "extensions.change_signal": ("ChangeSignal",),
-        "extensions.parts": ("DemoPart", "PlatformDemo", "TourStep"),
-        "extensions.rehearsed_servers": (
-            "RehearsedChannel",
-            "RehearsedLines",
-            "RehearsedPerson",
-            "RehearsedServer",
-            "RehearsedServers",
-        ),
+        "extensions.parts": ("DemoPart", "PlatformDemo", "RehearsedLines", "RehearsedServers", "TourStep"),
+        "extensions.rehearsed_servers": ("RehearsedChannel", "RehearsedPerson", "RehearsedServer"),
     },
 )

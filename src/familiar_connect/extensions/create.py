@@ -16,8 +16,8 @@ from familiar_connect.context.layers import ItemTag, Layer
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.types import ContextRequest, Contribution
 from familiar_connect.extensions.load import ExtensionFault, LoadedExtension
-from familiar_connect.extensions.part_context import PartContext
-from familiar_connect.extensions.parts import Extension, ExtensionPart
+from familiar_connect.extensions.part_context import ExtensionPart, PartContext
+from familiar_connect.extensions.parts import Extension
 from familiar_connect.extensions.setup import IsInstalled, PartSetup, is_installed
 from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread

@@ -24,7 +24,8 @@ from familiar_connect.config.extension_list import (
 )
 from familiar_connect.config.settings import keys_of
 from familiar_connect.errors import SetupError
-from familiar_connect.extensions.parts import Extension, ExtensionPart, PlatformPart
+from familiar_connect.extensions.part_context import ExtensionPart
+from familiar_connect.extensions.parts import Extension, PlatformPart
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,20 @@ DemoPart: a small network of an extension's own on this computer, for `familiar 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from familiar_connect.extensions.part_context import ExtensionPart
 
 if TYPE_CHECKING:
     import click
 
     from familiar_connect.chat.place import Place
+    from familiar_connect.chat.scene import Scene
     from familiar_connect.extensions.host import PlatformHost
     from familiar_connect.extensions.importer_parts import ChatImporterPart, DocumentImporterPart
     from familiar_connect.extensions.part_context import PartContext
-    from familiar_connect.extensions.rehearsed_servers import RehearsedLines, RehearsedPerson, RehearsedServers
+    from familiar_connect.extensions.rehearsed_servers import RehearsedPerson, RehearsedServer
     from familiar_connect.extensions.turn_parts import (
         ModelPart,
         ProcessorPart,
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
         SynthesizerPart,
         ToolPart,
     )
+    from familiar_connect.identity import Author
     from familiar_connect.slash.command import SlashCommand
 
 
@@ -81,33 +85,42 @@ class DemoPart:
     """What people do by themselves. Between two rows of steps the familiar is started anew."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtensionPart:
-    """What every part says of itself, beside how it is created."""
+class RehearsedLines(Protocol):
+    """How a network's lines are read, for one channel and one start of the familiar."""
 
-    settings: type[Any] | None = None
-    """A class of `setting(…)` fields, plain or a dataclass: the keys of the section named after the extension."""
-    secrets: tuple[str, ...] = ()
-    """Names of the secrets it may read, as `familiar keys set NAME` keeps them."""
-    secrets_of_each: tuple[str, ...] = ()
-    """Those of them that a familiar may have for itself: `NAME_WREN` is that of `wren` and comes before `NAME`."""
-    required: tuple[str, ...] = ()
-    """Settings and secrets without which it does nothing; the sentence on those that are missing is ours."""
-    library: str = ""
-    """A module that an extra brings and that it cannot do without."""
-    hosts: tuple[str, ...] | Callable[[PartContext], tuple[str, ...]] = ()
-    """Where it connects to, for `familiar doctor --privacy`, such as https://api.example.org; or what finds it out."""
-    why_not_set_up: Callable[[PartContext], str | None] | None = None
-    """One sentence on what the owner has still to do; None: nothing."""
-    check: Callable[[PartContext], str | None] | None = None
-    """For `familiar doctor`: one sentence on what is wrong; None: nothing. May take seconds."""
+    def read(self, text: str) -> str:
+        """What the familiar hears of a line."""
 
-    shared_section: ClassVar[str] = ""
-    """The section of the program's own in which a built-in extension's settings of this kind stand."""
+    async def answer_command(self, author: Author, text: str, place: Place, *, is_in_charge: bool) -> list[str] | None:
+        """Do what a line asks for, and give what is posted about it; None: the line is talk."""
 
-    def __post_init__(self) -> None:
-        if self.settings is not None and not is_dataclass(self.settings):
-            dataclass(frozen=True)(self.settings)  # here, where the part is used: every start declares settings
+
+class RehearsedServers(Protocol):
+    """What a platform gives that has servers, for one rehearsal."""
+
+    proxy_application: str
+    """The application that says what people write under further names of theirs."""
+
+    def show(self, servers: Sequence[RehearsedServer]) -> None:
+        """The servers are so from now on, and the familiar is told as live events would tell it."""
+
+    def readers(self, channel_id: int) -> Sequence[int]:
+        """The members who can read a channel now, in their server's order."""
+
+    def rules(self, channel_id: int) -> str | None:
+        """What decides who can read a channel, as a short mark; None: everybody on its server can."""
+
+    def connect(self, host: PlatformHost) -> None:
+        """The familiar was started: it knows nothing of the servers yet."""
+
+    async def look(self, scene: Scene, channel_id: int, people: Sequence[RehearsedPerson] = ()) -> Scene:
+        """*scene* with who can read the channel, or the direct message with *people*, and what they may be told."""
+
+    def webhook_speaker(self, name: str, source: str) -> Author:
+        """Who speaks under *name* through the webhooks of an application, or through one webhook."""
+
+    def is_webhook_person(self, application: str | None) -> bool:
+        """Whether the owner's settings take what a webhook says for a person's; *application* posts through it."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from familiar_connect.extensions.part_context import PartContext
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
     from familiar_connect.config.secrets import Secrets
-    from familiar_connect.extensions.parts import Extension, ExtensionPart
+    from familiar_connect.extensions.part_context import ExtensionPart
+    from familiar_connect.extensions.parts import Extension
     from familiar_connect.support.clock import Clock
 
 IsInstalled = Callable[[str], bool]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.extensions.parts import ExtensionPart
+from familiar_connect.extensions.part_context import ExtensionPart
 
 if TYPE_CHECKING:
     from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor

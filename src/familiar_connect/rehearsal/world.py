@@ -14,8 +14,8 @@ from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.extensions.load import find_platform
+from familiar_connect.extensions.parts import RehearsedLines, RehearsedServers
 from familiar_connect.extensions.platforms import make_host
-from familiar_connect.extensions.rehearsed_servers import RehearsedLines, RehearsedServers
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.rehearsal.models import TURN, CallLog, ModelCall
