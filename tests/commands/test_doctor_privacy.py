@@ -138,6 +138,7 @@ TOLD = {
     "llm.retry": "[llm]",
     "memory.index.fastembed": "`familiar memory reindex --fetch`",
     "extensions.discord": "DISCORD_BOT",
+    "extensions.serve.watching": NOBODY,  # where the owner names an address at the start
     "extensions.twitch": "[twitch]",
     "platforms.web.server": NOBODY,  # listens
     "platforms.web.own_program": NOBODY,  # this program again

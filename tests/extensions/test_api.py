@@ -33,7 +33,7 @@ from tests.fakes.extension_packages import EXAMPLES
 
 MOST_NAMES = {
     api: 44,
-    answering: 14,
+    answering: 17,
     calls: 11,
     checks: 2,
     commands: 8,

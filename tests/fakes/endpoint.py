@@ -33,11 +33,17 @@ class Endpoint:
     model: ModelServer
 
     def add_key(
-        self, name: str, person: str = "", *, audience: KeyAudience = KeyAudience.private, is_owner: bool = False
+        self,
+        name: str,
+        person: str = "",
+        *,
+        audience: KeyAudience = KeyAudience.private,
+        is_owner: bool = False,
+        may_watch: bool = False,
     ) -> str:
         """A key of the home."""
         book = KeyBook(HomeFolder(self.home).extension_data("serve"))
-        return book.add(name, person=person, audience=audience, is_owner=is_owner)
+        return book.add(name, person=person, audience=audience, is_owner=is_owner, may_watch=may_watch)
 
     def ask(self, path: str, body: object = None, *, key: str | None = None, **headers: str) -> tuple[int, Any]:
         """One request, said exactly; status and JSON of the answer. Names of *headers* are written with `_` for `-`."""
@@ -70,27 +76,35 @@ def number_replies() -> Any:
 
 
 @contextmanager
+def started(home: Path, *words: str, until: str) -> Iterator[str]:
+    """`familiar WORDS` from when its output matches *until*, whose first group is given, to Ctrl-C."""
+    hears, writes = os.pipe()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    process = start_program(list(words), (nothing, writes, writes), environment(home))
+    os.close(writes)
+    os.close(nothing)
+    said: list[str] = []
+    with open(hears, encoding="utf-8", errors="replace") as stream:
+        reader = threading.Thread(target=lambda: said.extend(stream), daemon=True)
+        reader.start()
+        try:
+            wait_until(lambda: re.search(until, "".join(said)) or process.poll() is not None, f"`{words[0]}` is ready")
+            found = re.search(until, "".join(said))
+            assert found is not None, "".join(said)
+            yield found[1]
+        finally:
+            process.send_signal(2)
+            try:
+                assert process.wait(WAIT_S) == 0, "".join(said)
+            finally:
+                process.kill()
+                reader.join(WAIT_S)
+
+
+@contextmanager
 def served_endpoint(home: Path) -> Iterator[Endpoint]:
     """`familiar serve` over Ember in *home*, whose replies come from a model of ours."""
     with model_endpoint(number_replies()) as model:
         make_home(home, model)
-        hears, writes = os.pipe()
-        words = ["serve", "--port", "0"]
-        process = start_program(words, (os.open(os.devnull, os.O_RDONLY), writes, writes), environment(home))
-        os.close(writes)
-        said: list[str] = []
-        with open(hears, encoding="utf-8", errors="replace") as stream:
-            reader = threading.Thread(target=lambda: said.extend(stream), daemon=True)
-            reader.start()
-            try:
-                wait_until(lambda: "/v1" in "".join(said) or process.poll() is not None, "the endpoint is served")
-                address = re.search(r"(http://\S+/v1)", "".join(said))
-                assert address is not None, "".join(said)
-                yield Endpoint(home, address[1], model)
-            finally:
-                process.send_signal(2)
-                try:
-                    assert process.wait(WAIT_S) == 0, "".join(said)
-                finally:
-                    process.kill()
-                    reader.join(WAIT_S)
+        with started(home, "serve", "--port", "0", until=r"(http://\S+/v1)") as url:
+            yield Endpoint(home, url, model)

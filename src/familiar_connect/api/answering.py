@@ -11,6 +11,7 @@ from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.hosts.chat_host import ChatDoor, KeptLine
+    from familiar_connect.extensions.hosts.follow_host import FollowedEvent, FollowHost, FollowPosition
     from familiar_connect.support.http_server.checks import (
         PageAddress,
         Receive,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChatDoor",
+    "FollowHost",
+    "FollowPosition",
+    "FollowedEvent",
     "KeptLine",
     "PageAddress",
     "Receive",
@@ -46,6 +50,7 @@ __getattr__ = load_lazily(
     __name__,
     {
         "extensions.hosts.chat_host": ("ChatDoor", "KeptLine"),
+        "extensions.hosts.follow_host": ("FollowHost", "FollowPosition", "FollowedEvent"),
         "support.http_server.checks": (
             "PageAddress",
             "Receive",

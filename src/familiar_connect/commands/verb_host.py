@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.extensions.hosts.follow_host import FollowHost
     from familiar_connect.extensions.parts import Extension
     from familiar_connect.support.clock import Clock
 
@@ -130,6 +131,12 @@ class CommandLineHost:
                     await host.aclose()
         finally:
             await familiar.aclose()
+
+    def follow_familiar(self, familiar_id: str) -> FollowHost:
+        from familiar_connect.extensions.hosts.follow_host import FollowHost
+
+        home = home_of(self._ctx)
+        return FollowHost(open_root(home, familiar_id), profile_of(home))
 
     def stop_on_signal(self) -> AbstractContextManager[asyncio.Event]:
         from familiar_connect.bot import stop_on_signal

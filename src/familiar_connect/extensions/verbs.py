@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from familiar_connect.extensions.host import PlatformHost
+    from familiar_connect.extensions.hosts.follow_host import FollowHost
     from familiar_connect.support.clock import Clock
 
 HOST_KEY = "familiar_connect.extensions.verbs"
@@ -64,6 +65,9 @@ class VerbHost(Protocol):
 
     def open_familiar(self, familiar_id: str) -> AbstractAsyncContextManager[PlatformHost]:
         """A familiar of this home, alive as long as this is open, as a platform named after the extension meets it."""
+
+    def follow_familiar(self, familiar_id: str) -> FollowHost:
+        """A familiar of this home, looked on at, whichever program it lives in; it is closed by whoever asked."""
 
     def stop_on_signal(self) -> AbstractContextManager[asyncio.Event]:
         """Set when the program is told to end; what was said is on disk either way."""

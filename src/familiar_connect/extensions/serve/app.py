@@ -11,17 +11,15 @@ from familiar_connect.api import Clock, SetupError
 from familiar_connect.api.answering import (
     PageAddress,
     Receive,
-    RequestRate,
     Scope,
     Send,
-    client_of,
     limit_body,
     read_headers,
-    why_other_site,
 )
 from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.serve.chat_request import RefusedRequest, read_chat_request
 from familiar_connect.extensions.serve.chats import ServedChats
+from familiar_connect.extensions.serve.key_guard import MAX_BODY_BYTES, KeyGuard
 from familiar_connect.extensions.serve.keys import AccessKey, KeyBook
 from familiar_connect.extensions.serve.opened import OpenedFamiliars
 from familiar_connect.extensions.serve.place import ServedPlace
@@ -39,11 +37,7 @@ from familiar_connect.extensions.serve.wire import (
 
 logger = logging.getLogger(__name__)
 
-MAX_BODY_BYTES = 10_000_000
 BODY_WITHIN_S = 60.0
-REQUESTS_PER_S, REQUESTS_AT_ONCE = 20.0, 100
-WRONG_PER_S, WRONG_AT_ONCE = 0.2, 10
-"""How often one address may come with a key that is none."""
 NO_REPLY = "no reply came; the log of `familiar serve` says why"
 
 
@@ -52,11 +46,8 @@ class ServeApp:
 
     def __init__(self, familiars: OpenedFamiliars, keys: KeyBook, address: PageAddress, clock: Clock) -> None:
         self._familiars = familiars
-        self._keys = keys
-        self._address = address
+        self._guard = KeyGuard(keys, address, clock)
         self._clock = clock
-        self._rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
-        self._wrong = RequestRate(WRONG_PER_S, WRONG_AT_ONCE, clock)
         self._made = int(clock.now().timestamp())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,41 +57,12 @@ class ServeApp:
             return
         headers = read_headers(scope)
         try:
-            self._check(scope, headers)
-            key = await self._find_key(scope, headers)
+            key = await self._guard.let_in(scope, headers)
             await self._route(scope, receive, send, headers, key)
         except RefusedRequest as refused:
             await send_refusal(send, str(refused), status=refused.status, code=refused.code)
         except SetupError as error:
             await send_refusal(send, str(error), status=503, code="not_set_up")
-
-    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
-        """Refuse names that are not ours, pages of other sites, and too much of anything."""
-        if not self._address.is_own_name(headers.get("host")):
-            raise RefusedRequest("this address is not one of this endpoint's", status=421, code="wrong_host")
-        if (reason := why_other_site(str(scope["method"]), headers)) is not None:
-            raise RefusedRequest(f"refused: {reason}", status=403, code="wrong_origin")
-        if not self._rate.may_ask(client_of(scope)):
-            raise RefusedRequest("too many requests; wait a moment", status=429, code="rate_limit_exceeded")
-        length = headers.get("content-length", "0")
-        if length.isdigit() and (len(length) > 12 or int(length) > MAX_BODY_BYTES):
-            raise RefusedRequest(f"that is more than {MAX_BODY_BYTES:,} bytes", status=413, code="too_large")
-
-    async def _find_key(self, scope: Scope, headers: Mapping[str, str]) -> AccessKey:
-        given = headers.get("authorization", "")
-        kind, _, value = given.partition(" ")
-        client = client_of(scope)
-        if not self._wrong.has_left(client):
-            raise RefusedRequest("too many wrong keys; wait a minute", status=429, code="rate_limit_exceeded")
-        key = await asyncio.to_thread(self._keys.find, value.strip()) if kind.lower() == "bearer" else None
-        if key is None:
-            self._wrong.may_ask(client)
-            raise RefusedRequest(
-                "that key is none of this endpoint's, or was revoked: `familiar serve key add NAME` makes one",
-                status=401,
-                code="invalid_api_key",
-            )
-        return key
 
     async def _route(
         self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str], key: AccessKey

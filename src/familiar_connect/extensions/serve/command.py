@@ -102,14 +102,19 @@ def key() -> None:
     help="Who reads what is said with it.",
 )
 @click.option("--owner", "is_owner", is_flag=True, help="That person is you.")
+@click.option("--watch", "may_watch", is_flag=True, help="It also lets a program follow what happens.")
 @json_option
 @click.pass_context
-def make_key(ctx: click.Context, name: str, person: str, audience: str, is_owner: bool, as_json: bool) -> None:
+def make_key(
+    ctx: click.Context, name: str, person: str, audience: str, is_owner: bool, may_watch: bool, as_json: bool
+) -> None:
     """Make a key called NAME and show it, once."""
     if is_owner and not person:
         raise ConfigError("--owner says that the person is you: name yourself with --person")
     home = open_verb(ctx)
-    made = KeyBook(home.folder).add(name, person=person, audience=KeyAudience(audience), is_owner=is_owner)
+    made = KeyBook(home.folder).add(
+        name, person=person, audience=KeyAudience(audience), is_owner=is_owner, may_watch=may_watch
+    )
     if as_json:
         home.say_json({"name": name, "key": made})
         return
@@ -130,7 +135,8 @@ def show_keys(ctx: click.Context, as_json: bool) -> None:
         return
     for each in keys:
         whose = f"{each.person} (you)" if each.is_owner else each.person or "whoever each request names"
-        home.say(f"{each.name}: {whose}, read by {READ_BY[each.audience]}")
+        watches = "; it may watch" if each.may_watch else ""
+        home.say(f"{each.name}: {whose}, read by {READ_BY[each.audience]}{watches}")
     if not keys:
         home.say("There is none; `familiar serve key add laptop --person YOUR-NAME` makes one.")
 

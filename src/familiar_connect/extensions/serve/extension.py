@@ -18,7 +18,17 @@ def create_serve_verb() -> click.Command:
     return serve
 
 
+def create_watch_verb() -> click.Command:
+    """As above, for those who only look on."""
+    from familiar_connect.extensions.serve.watch_command import watch
+
+    return watch
+
+
 extension = Extension(
     name="serve",
-    verbs=tuple(VerbPart(name=name, help=says, create=create_serve_verb) for name, says in VERBS.items()),
+    verbs=(
+        VerbPart(name="serve", help=VERBS["serve"], create=create_serve_verb),
+        VerbPart(name="watch", help=VERBS["watch"], create=create_watch_verb),
+    ),
 )

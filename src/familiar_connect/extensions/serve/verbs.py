@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-VERBS = {"serve": "Let other programs talk with your familiars: SillyTavern, Open WebUI, scripts."}
+VERBS = {
+    "serve": "Let other programs talk with your familiars: SillyTavern, Open WebUI, scripts.",
+    "watch": "Let other programs follow what your familiars hear and say.",
+}
