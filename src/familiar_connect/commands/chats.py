@@ -65,7 +65,7 @@ def export_chat_command(
     chosen = form or _form_of(output)
     to_screen = str(output) == "-"
     with progress_bar("Writing", quiet=to_screen) as progress:
-        lines = _lines(root, home_of(ctx), name, channel_id, chosen, progress)
+        lines = chat_lines(root, home_of(ctx), name, channel_id, chosen, progress)
         if to_screen:
             for line in lines:
                 say_verbatim(line, nl=False) if sys.stdout.isatty() else write_unchanged(line)
@@ -76,7 +76,7 @@ def export_chat_command(
             target = target / usual
         if output:
             say_new_folder(target)
-        count = _write_lines(target, lines)
+        count = write_lines(target, lines)
     hint = " In SillyTavern: Manage chat files, Import." if chosen == "jsonl" else ""
     say(f"Wrote {target} ({count:,} messages).{hint}")
 
@@ -102,7 +102,7 @@ def _form_of(output: Path | None) -> str:
     return ending or "jsonl"
 
 
-def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
+def chat_lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
     from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
     from familiar_connect.bootstrap.chat_files.chat_story import story_metadata
     from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
@@ -135,7 +135,7 @@ def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progre
         yield from export_chat(history, chat, form, progress=progress)
 
 
-def _write_lines(target: Path, lines: Iterable[str]) -> int:
+def write_lines(target: Path, lines: Iterable[str]) -> int:
     """Write *lines* to *target*, whole or not at all; how many messages there are, the head not counted."""
     from familiar_connect.support.files import temporary_name
     from familiar_connect.support.no_follow import make_folder

@@ -111,13 +111,13 @@ def import_chat_command(
     costs: list[WriteUpCost] = []
     errors: list[str] = []
     stopped = False
-    place = _open_place(root, home)
+    place = open_place(root, home)
     with closing(place.history):
         for file in files:
             before = len(taken)
             try:
                 cast = CastWish(character=character, user=user)
-                for result, cost in _take_in(place, file, chat_name, cast, only, errors, quiet=as_json):
+                for result, cost in take_in(place, file, chat_name, cast, only, errors, quiet=as_json):
                     taken.append(result)
                     costs.append(cost)
             except FamiliarError as error:
@@ -229,7 +229,7 @@ def _familiar_in_file(file: Path, names: Mapping[str, set[str]]) -> str | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def _open_place(root: Path, home: Path) -> ImportPlace:
+def open_place(root: Path, home: Path) -> ImportPlace:
     from familiar_connect.config.load import load_character_config
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.support.clock import machine_zone
@@ -239,7 +239,7 @@ def _open_place(root: Path, home: Path) -> ImportPlace:
     return ImportPlace(root, config, HistoryStore(folder.history_db))
 
 
-def _take_in(
+def take_in(
     place: ImportPlace,
     path: Path,
     chat_name: str | None,

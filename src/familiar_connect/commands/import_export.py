@@ -20,6 +20,7 @@ IMPORTS: CommandTable = {
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
     "quick-replies": ("quick_replies:import_quick_replies", "Buttons with texts and scripts, from SillyTavern."),
+    "sillytavern": ("sillytavern:import_sillytavern", "A whole SillyTavern installation."),
     "list": ("imported_chats:import_list", "List the imported chats."),
     "undo": ("imported_chats:import_undo", "Remove an imported chat and correct memory."),
 }
@@ -27,6 +28,7 @@ EXPORTS: CommandTable = {
     "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),
     "chat": ("chats:export_chat_command", "What was said in a chat, as SillyTavern's jsonl or Markdown."),
     "lorebook": ("lorebooks:export_lorebook", "The lore, as a SillyTavern lorebook."),
+    "sillytavern": ("sillytavern:export_sillytavern", "Every familiar, as SillyTavern keeps them."),
 }
 FORMATS = ("png", "json", "charx")
 CARD_EPILOG = """\b

@@ -141,6 +141,11 @@ class FamiliarFolder:
         return self.root / "quick-replies"
 
     @property
+    def sillytavern_file(self) -> Path:
+        """Which card of a SillyTavern installation it was made of."""
+        return self.root / "sillytavern.json"
+
+    @property
     def imports(self) -> Path:
         """What is known of chats that were brought in from elsewhere."""
         return self.root / "imports"
