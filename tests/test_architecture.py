@@ -513,6 +513,7 @@ OPENS_BY_NAME = {
     "bootstrap.chat_files.chat_file": "a file that the owner names",
     "bootstrap.chat_files.sillytavern_chat": "a file that the owner names",
     "bootstrap.import_preset": "a file that the owner names",
+    "bootstrap.silly_tavern_home": "files in a folder that the owner names, no links among them",
     "bootstrap.lorebook_files.json_source": "a file that the owner names",
     "extensions.importing": "a file that the owner names",
     "config.command": "pyproject.toml in the program's own folder",

@@ -65,7 +65,7 @@ def export_chat_command(
     chosen = form or _form_of(output)
     to_screen = str(output) == "-"
     with progress_bar("Writing", quiet=to_screen) as progress:
-        lines = chat_lines(root, home_of(ctx), name, channel_id, chosen, progress)
+        lines = lines_to_export(root, home_of(ctx), name, channel_id, chosen, progress)
         if to_screen:
             for line in lines:
                 say_verbatim(line, nl=False) if sys.stdout.isatty() else write_unchanged(line)
@@ -102,7 +102,7 @@ def _form_of(output: Path | None) -> str:
     return ending or "jsonl"
 
 
-def chat_lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
+def lines_to_export(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
     from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
     from familiar_connect.bootstrap.chat_files.chat_story import story_metadata
     from familiar_connect.bootstrap.export_chat import ChatExport, export_chat

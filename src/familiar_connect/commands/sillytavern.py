@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands import exit_codes
-from familiar_connect.commands.chats import chat_lines, write_lines
+from familiar_connect.commands.chats import lines_to_export, write_lines
 from familiar_connect.commands.common import home_of, json_option, open_root, progress_bar, say, say_json
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.import_chat import open_place, take_in
@@ -250,7 +250,7 @@ def _export_chats(home: Path, root: Path, target: Path, counts: dict[str, int]) 
         name = name_as_file(chat.name)
         name = name if name.casefold() not in taken else f"{name} {chat.channel_id}"
         taken.add(name.casefold())
-        write_lines(target / f"{name}.jsonl", chat_lines(root, home, chat.name, chat.channel_id, "jsonl", None))
+        write_lines(target / f"{name}.jsonl", lines_to_export(root, home, chat.name, chat.channel_id, "jsonl", None))
         counts["chats"] = counts.get("chats", 0) + 1
 
 
