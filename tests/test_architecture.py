@@ -507,6 +507,8 @@ OPENS_BY_NAME = {
     "commands.version": "a file of the program's own checkout",
     "commands.sandbox": "a copy in a folder of our own",
     "platforms.web.import_pages": "a new file in a folder that was made for it",
+    "bootstrap.backup.write": "a copy in a folder of our own",
+    "bootstrap.backup.restore": "a file that the owner names",
     "bootstrap.pack": "a file that the owner names, and SQLite after the path was looked at",
     "bootstrap.shared_files": "a file that the owner names",
     "bootstrap.cards": "a file that the owner names",

@@ -34,6 +34,8 @@ VERBS: CommandTable = {
     "init": ("familiars:init", "Make a familiar, from scratch or from a character card."),
     "adopt": ("share:adopt", "Add someone else's familiar from a folder or ZIP; shows it first."),
     "pack": ("share:pack", "Pack a familiar into one file for someone else."),
+    "backup": ("backup:backup", "Write everything of this home into one file, while it runs."),
+    "restore": ("backup:restore", "Put a backup into an empty home."),
     "list": ("familiars:list_", "List your familiars."),
     "model": ("model:model", "Get a better model for this computer; see which one answers."),
     "connect": ("connect:connect", "Use a model server, such as Ollama, LM Studio or OpenRouter."),
@@ -61,7 +63,7 @@ FIRST_VERBS = ("chat", "web", "init", "list", "model", "connect", "run", "import
 """What most people need, in the order they need it: `familiar -h` explains these."""
 MORE_VERBS = {
     "Talk": ("ask", "voice", "rehearse", *read_built_in_verbs()),
-    "Share": ("export", "adopt", "pack", "preset", "regex"),
+    "Share": ("export", "adopt", "pack", "backup", "restore", "preset", "regex"),
     "Set up": ("config", "keys", "trust", "extension", "ignore", "completion"),
     "Look inside": ("logs", "inspect", "why", "prompt", "replay", "metrics"),
 }

@@ -72,7 +72,7 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
         (("rm", "ember"), "`familiar --home {home} list` says where"),
         (
             ("restore", "notes.md", "2"),
-            "`familiar --home {home} memory restore FILE VERSION` restores an earlier version",
+            "An earlier version of a memory file: `familiar --home {home} memory restore FILE VERSION`",
         ),
         (("version",), "`familiar --version` shows it."),
         (("hello there, how are you",), "`familiar --home {home} ask 'hello there, how are you'`"),

@@ -102,8 +102,9 @@ def list_verbs() -> list[str]:
 
 def verb_of(words: Sequence[str]) -> str:
     """The verb that *words* call."""
-    verbs = set(list_verbs())
-    return next(" ".join(words[:size]) for size in (2, 1) if " ".join(words[:size]) in verbs)
+    words = words[2:] if words[0] == "--home" else words
+    verbs = {*list_verbs(), *STAYING}
+    return next(" ".join(words[:size]) for size in (3, 2, 1) if " ".join(words[:size]) in verbs)
 
 
 def list_calls(at: Place) -> list[VerbCall]:
@@ -157,6 +158,11 @@ def _bring_in(at: Place) -> list[VerbCall]:
         VerbCall(("export", "lorebook", *wren, "-o", str(at.given / "lore.json"))),
         VerbCall(("pack", *wren, "-o", str(at.given / "wren.zip"))),
         VerbCall(("adopt", str(at.given / "wren.zip"), "--as", "wren2", "--yes")),
+        VerbCall(("export", "sillytavern", str(at.given / "tavern"))),
+        VerbCall(("import", "sillytavern", str(at.given / "tavern"), "--only", "Wren")),
+        VerbCall(("import", "quick-replies", *wren, str(at.given / "Evening.json"))),
+        VerbCall(("backup", "-o", str(at.given / "home.zip"))),
+        VerbCall(("--home", str(at.given / "restored"), "restore", str(at.given / "home.zip"))),
     ]
 
 
@@ -209,6 +215,9 @@ def _set_up(at: Place) -> list[VerbCall]:
         VerbCall(("keys", "set", "SOME_KEY"), "a-secret\n"),
         VerbCall(("keys", "list")),
         VerbCall(("keys", "remove", "SOME_KEY")),
+        VerbCall(("serve", "key", "add", "laptop", "--person", "Sam")),
+        VerbCall(("serve", "key", "list")),
+        VerbCall(("serve", "key", "revoke", "laptop")),
         VerbCall(("trust", "add", "https://models.example")),
         VerbCall(("trust", "list")),
         VerbCall(("trust", "setting", "owner_hears_all", "--familiar", "tiny")),
@@ -228,6 +237,8 @@ def _set_up(at: Place) -> list[VerbCall]:
 
 STAYING: dict[str, tuple[str, ...]] = {
     "web": ("web", "--familiar", "ember", "--no-open", "--port", "0"),
+    "serve": ("serve", "--port", "0"),
+    "watch": ("watch", "--port", "0"),
     "run": ("run", "--familiar", "ember", "--demo-discord", "--page", "--page-port", "0"),
 }
 """Verbs that stay until they are asked to end."""
@@ -283,6 +294,8 @@ def prepare(at: Place, server: ModelServer, publisher_url: str, content: bytes) 
     shorten_turns(at.home)
     script = {"id": "1", "scriptName": "Tidy", "findRegex": "/ +/g", "replaceString": " ", "placement": [2]}
     (at.given / "Tidy.json").write_text(json.dumps(script))
+    evening = {"version": 2, "name": "Evening", "qrList": [{"id": 1, "label": "Hi", "message": "/send Hi"}]}
+    (at.given / "Evening.json").write_text(json.dumps(evening))
     (at.home / "catalogue.toml").write_text(
         f'[[model]]\nname = "small-file"\ntitle = "Small"\nurl = "{publisher_url}"\nbytes = {len(content)}\n'
         f'sha256 = "{hashlib.sha256(content).hexdigest()}"\nlicence = "MIT"\n'

@@ -24,7 +24,6 @@ VERB_HINTS = {
     "download": _FETCH,
     "install": _FETCH,
     "pull": _FETCH,
-    "restore": "`familiar memory restore FILE VERSION` restores an earlier version of a memory file.",
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
