@@ -174,7 +174,7 @@ def export_sillytavern(ctx: click.Context, folder: Path, as_json: bool) -> int:
     if as_json:
         say_json({"folder": str(folder), "written": counts, "problems": problems})
     else:
-        written = [f"{number:,} {what}" for what, number in counts.items()]
+        written = [pluralize(number, what.removesuffix("s")) for what, number in counts.items()]
         say(f"Wrote {folder}: {', '.join(written) or 'nothing'}.")
         for sentence in problems:
             say(f"familiar: {sentence}", err=True)
