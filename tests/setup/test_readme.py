@@ -84,6 +84,7 @@ STAND_INS = {
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
     "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
     "python3 run.py web": StandIn(with_words="--no-open --port 0", says="Ctrl-C stops.", is_stopped=True),
+    "python3 run.py serve": StandIn(with_words="--port 0", says="Ctrl-C stops", is_stopped=True),
     "python3 run.py voice": StandIn(types="Hello!\n", says="Mira: "),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
@@ -98,6 +99,7 @@ absence is told; the model that is fetched comes from loopback and is the small 
 
 TYPED = (
     *("python3 run.py", "python3 run.py inspect", "python3 run.py test", "python3 run.py web", "python3 run.py voice"),
+    "python3 run.py serve",
     *("python3 run.py init mira --name Mira", "python3 run.py --with discord run", "familiar connect"),
 )
 """What starts cold, besides whatever needs a shell."""
