@@ -73,6 +73,8 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect.extensions",
         "familiar_connect.extensions.discord",
         "familiar_connect.extensions.discord.verbs",
+        "familiar_connect.extensions.serve",
+        "familiar_connect.extensions.serve.verbs",
         "familiar_connect.extensions.twitch",
         "familiar_connect.support",
         "familiar_connect.support.library_telemetry",

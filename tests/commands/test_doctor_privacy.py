@@ -136,6 +136,7 @@ TOLD = {
     "llm.local.publisher": "`familiar model get NAME`",
     "llm.openai_compatible": "[llm]",
     "llm.retry": "[llm]",
+    "memory.index.embedders.endpoint": "[providers.content_search]",
     "memory.index.fastembed": "`familiar memory reindex --fetch`",
     "extensions.discord": "DISCORD_BOT",
     "extensions.serve.watching": NOBODY,  # where the owner names an address at the start
@@ -186,6 +187,8 @@ def test_every_module_that_can_reach_outside_has_a_row(tmp_path: Path) -> None:
         text = text.replace(f"\n[{section}]\n", f"\n[{section}]\n{line}\n")
     file.write_text(text, encoding="utf-8")
     rows = " ".join(each.why for each in list_contacts(tmp_path, root))
+    file.write_text(text.replace("BAAI/bge-small-en-v1.5", "http://127.0.0.1:11434/v1#bge-m3"), encoding="utf-8")
+    rows += " ".join(each.why for each in list_contacts(tmp_path, root))
     assert [module for module, words in TOLD.items() if words not in rows] == []
 
 

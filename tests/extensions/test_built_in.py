@@ -24,6 +24,7 @@ from tests.test_imports import run_python
 
 PACKAGE = Path(familiar_connect.__file__).parent
 THE_LIST = {"config/built_in.py": "the one list of what comes with the program"}
+THEIR_FILES = "files that another program writes"
 OUR_ENDPOINT = "programs ask it as they ask OpenAI's"
 CHAT_MODELS = "chat models are asked as OpenAI's are, whoever speaks"
 WORDS = {
@@ -43,6 +44,11 @@ NAMED_BY = {
         "config/extras.py": "what the extras of our own pyproject.toml weigh",
         "history/channel_readers.py": "rows of older homes do not say on which platform their channel is",
         "history/schema.py": "turns of the oldest homes name no platform: all of them were said there",
+        "commands/import_chat.py": THEIR_FILES,
+        **{
+            f"extensions/import_chats/{name}.py": THEIR_FILES
+            for name in ("archive_log", "discord_package", "extension", "json_log")
+        },
     },
     "twitch": {
         "config/built_in.py": "the one list of what comes with the program",
@@ -80,7 +86,10 @@ NAMED_BY = {
     },
     "voice_openai": {
         **THE_LIST,
+        "bootstrap/silly_tavern_home.py": THEIR_FILES,
         "commands/connect.py": CHAT_MODELS,
+        "commands/sillytavern.py": THEIR_FILES,
+        "memory/index/embedders/endpoint.py": "embedders are asked as OpenAI's are, whoever embeds",
         "config/llm.py": CHAT_MODELS,
         "config/voice.py": "what `base_url` may name are servers that are compatible with it",
         "context/providers/history/turn_items.py": CHAT_MODELS,

@@ -27,7 +27,7 @@ GARDEN, SERVER = 8, 5
 
 @pytest.fixture(autouse=True)
 def _small_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted: (HashingModel(), "hashing"))
+    monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted, **_: (HashingModel(), "hashing"))
 
 
 def with_a_garden(house: ScriptedFamiliar) -> ScriptedFamiliar:

@@ -17,7 +17,7 @@ ELSEWHERE = 99
 @pytest.fixture(autouse=True)
 def _small_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and spelling are enough here; how well meaning is found is measured in the benchmarks."""
-    monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted: (HashingModel(), "hashing"))
+    monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted, **_: (HashingModel(), "hashing"))
 
 
 async def awake(house: ScriptedFamiliar) -> ScriptedFamiliar:

@@ -17,7 +17,7 @@ from familiar_connect.bootstrap.import_preset import import_preset
 from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, import_book
 from familiar_connect.bootstrap.lorebook_files.books import read_book_file
 from familiar_connect.bootstrap.silly_tavern_home import SillyTavernHome, read_picture_file
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import CharacterUnpackError, FamiliarError
 from familiar_connect.memory.store import MemoryStore
@@ -59,7 +59,7 @@ def take_over_character(home: Path, source: SillyTavernHome, card_path: Path) ->
     _make(home, card, taken)
     if not taken.familiar:
         return taken
-    folder = FamiliarFolder(home / "familiars" / taken.familiar)
+    folder = HomeFolder(home).familiar(taken.familiar)
     taken.name = card.card.name or card_path.stem
     taken.moods = _take_moods(folder, source, card_path.stem)
     _take_world(folder, source, card, taken)
@@ -110,7 +110,7 @@ def _make(home: Path, card: CardFile, taken: TakenCharacter) -> None:
 
 
 def _folder(home: Path, familiar_id: str) -> FamiliarFolder:
-    return FamiliarFolder(home / "familiars" / familiar_id)
+    return HomeFolder(home).familiar(familiar_id)
 
 
 def _take_moods(folder: FamiliarFolder, source: SillyTavernHome, stem: str) -> int:

@@ -9,6 +9,7 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, progress_bar, say, say_command, say_json
 from familiar_connect.config.command import command_name
+from familiar_connect.config.folders import HomeFolder
 
 BACKUP_EPILOG = """\b
 Examples:
@@ -94,7 +95,7 @@ def restore(ctx: click.Context, file: Path, as_json: bool) -> None:
         return
     say(f"Restored {', '.join(manifest.familiars)} to {home}, as of {manifest.made[:16].replace('T', ' ')}.")
     say(f"  compared   {len(manifest.files):,} files and {rows:,} rows with what was backed up: all there")
-    if "secrets.env" not in manifest.files:
+    if HomeFolder(home).secrets_file.name not in manifest.files:
         say("  keys       the backup holds none; set them with `familiar keys set NAME`")
 
 

@@ -26,10 +26,10 @@ OWN_SCRIPT = "-P"
 
 VERBS = (
     *read_built_in_verbs(),
-    *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export"),
+    *("adopt", "ask", "backup", "chat", "completion", "config", "connect", "doctor", "export"),
     *("extension", "ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
-    *("replay", "run", "trust", "voice", "web", "why"),
+    *("replay", "restore", "run", "trust", "voice", "web", "why"),
 )
 VERBS_OF_A_FAMILIAR = frozenset(
     {
@@ -37,7 +37,9 @@ VERBS_OF_A_FAMILIAR = frozenset(
         *("pack", "preset", "prompt", "regex", "replay", "run", "voice", "web", "why"),
     }
 )
-"""Those that take `--familiar`, with all that stands below them."""
+"""Those that take `--familiar`, with all that stands below them but ABOUT_ALL."""
+ABOUT_ALL = ("sillytavern",)
+"""Below them, what is about every familiar of the home."""
 VERBS_OF_EXTRA = {"voice": ("voice", "run"), "web": ("web",)}
 """The verbs that use the packages of an extra, where not `run` alone; whoever typed another is told of the first."""
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
@@ -96,7 +98,8 @@ def with_command(text: str, familiar_id: str | None = None) -> str:
 
 def _with_familiar(hint: re.Match[str], familiar_id: str) -> str:
     """The hint with a familiar, where its verb takes one and it names none."""
-    if hint["verb"] not in VERBS_OF_A_FAMILIAR or "--familiar" in hint["words"] or "--with" in hint["words"]:
+    is_named = any(option in hint["words"] for option in ("--familiar", "--with", *ABOUT_ALL))
+    if is_named or hint["verb"] not in VERBS_OF_A_FAMILIAR:
         return hint[0]
     return f"{hint[0][:-1]} --familiar {shlex.quote(familiar_id)}`"
 

@@ -30,6 +30,8 @@ PATIENCE_S = 1.5
 """Discord gives a command three seconds for its first word."""
 SAY_WITHIN_S = 30.0
 UNKNOWN = "I do not know that command any more. Discord shows the new ones soon."
+MOST_MESSAGES = 3
+"""What only the asker sees and fits in so many messages is no file."""
 SEEN_BELOW = "Everyone can see the answer below."
 IN_FULL = "The answer is long, so it is in the file."
 
@@ -327,9 +329,12 @@ class _Answer:
         import discord
 
         text, file = reply.text or "(nothing)", reply.file
-        if len(text) > MAX_TEXT:
+        may_be_split = file is None and not (reply.public or reply.replaces or reply.pickers)
+        messages = split_into_messages(text) if may_be_split else [text]
+        if len(messages) > MOST_MESSAGES or len(messages[0]) > MAX_TEXT:
             file = file or SlashFile(name="answer.md", text=text)
-            text = IN_FULL
+            messages = [IN_FULL]
+        text, *rest = messages
         parts: dict[str, Any] = {"ephemeral": not reply.public, "allowed_mentions": discord.AllowedMentions.none()}
         if file is not None:
             parts["file"] = discord.File(io.BytesIO(file.text.encode("utf-8", "replace")), filename=file.name)
@@ -348,6 +353,22 @@ class _Answer:
             await self._interaction.followup.send(text, **parts)
         else:
             await self._interaction.response.send_message(text, **parts)
+        for each in rest:
+            await self._interaction.followup.send(each, **parts)
+
+
+def split_into_messages(text: str) -> list[str]:
+    """*text* in messages of whole lines; all of it in one where a line is too long for a message."""
+    lines = text.split("\n")
+    if max(map(len, lines)) > MAX_TEXT:
+        return [text]
+    messages = [lines[0]]
+    for line in lines[1:]:
+        if len(messages[-1]) + 1 + len(line) <= MAX_TEXT:
+            messages[-1] += f"\n{line}"
+        else:
+            messages.append(line)
+    return messages
 
 
 @dataclass(kw_only=True)

@@ -68,7 +68,10 @@ async def _serve(home: VerbHost, host: str, port: int, names: frozenset[str], no
 
     keys = KeyBook(home.folder)
     opened = OpenedFamiliars(home.list_familiars, home.open_familiar, keys, note_tokens=note_tokens)
-    with listen_on(host, port, what="the endpoint", verb="serve") as listening, home.stop_on_signal() as leaving:
+    with (
+        listen_on(host, port, what="the endpoint", start="`familiar serve --port 0`") as listening,
+        home.stop_on_signal() as leaving,
+    ):
         address = PageAddress(host=host, port=int(listening.getsockname()[1]), names=names)
         server = make_server(ServeApp(opened, keys, address, home.clock))
         home.say(f"Listening at {address.url}/v1 for programs that have a key. Ctrl-C stops.")

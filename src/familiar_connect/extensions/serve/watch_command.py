@@ -69,7 +69,7 @@ async def _listen(home: VerbHost, host: str, port: int, names: frozenset[str]) -
     from familiar_connect.extensions.serve.watching import WatchApp, open_hosts
 
     with ExitStack() as stack:
-        listening = stack.enter_context(listen_on(host, port, what="the endpoint", verb="watch"))
+        listening = stack.enter_context(listen_on(host, port, what="the endpoint", start="`familiar watch --port 0`"))
         leaving = stack.enter_context(home.stop_on_signal())
         address = PageAddress(host=host, port=int(listening.getsockname()[1]), names=names)
         hosts = open_hosts(home.list_familiars(), home.follow_familiar, stack)

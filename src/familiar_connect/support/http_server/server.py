@@ -137,8 +137,8 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
         timer.cancel()
 
 
-def listen_on(host: str, port: int, *, what: str = "the page", verb: str = "web") -> socket.socket:
-    """A socket that listens at *host* and *port*; a sentence where it cannot: *what* does, which *verb* starts."""
+def listen_on(host: str, port: int, *, what: str = "the page", start: str = "`familiar web --port 0`") -> socket.socket:
+    """A socket that listens at *host* and *port*; a sentence where it cannot, with how to *start* it on a free one."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -153,8 +153,7 @@ def listen_on(host: str, port: int, *, what: str = "the page", verb: str = "web"
     except OSError as error:
         made.close()
         raise SetupError(
-            f"{what} cannot listen on {host}:{port} ({error.strerror}): another program does; "
-            f"`familiar {verb} --port 0` takes a free one"
+            f"{what} cannot listen on {host}:{port} ({error.strerror}): another program does; {start} takes a free one"
         ) from error
     made.setblocking(False)
     return made

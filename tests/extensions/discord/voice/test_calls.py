@@ -322,7 +322,9 @@ async def test_commands_of_voice_are_shown_where_there_is_voice(tmp_path: Path) 
     async with voice_den(tmp_path) as here:
         names = {each["name"] for each in here.den.server.api.interactions.commands}
         assert {"subscribe-my-voice", "unsubscribe-voice"} <= names
-        assert "`/subscribe-my-voice`" in words((await used(here.den, "help"))[-1])
+        told = "\n".join(map(words, await used(here.den, "help", answers=2)))
+        assert "`/subscribe-my-voice`" in told
+        assert "`/help`" in told
         await here.call()
         assert "already" in words((await used(here.den, "subscribe-my-voice"))[-1])
 
