@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from benchmarks.sillytavern.__main__ import main
 from benchmarks.sillytavern.through_program import run
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 
 PRESET: dict[str, Any] = {
     "prompts": [
@@ -42,7 +46,7 @@ BOOK = {
         }
     ],
 }
-CARD = {
+CARD: dict[str, Any] = {
     "spec": "chara_card_v2",
     "spec_version": "2.0",
     "data": {"name": "Rook", "description": "a crow", "first_mes": "Hi.", "character_book": BOOK},
@@ -138,3 +142,50 @@ def test_variables_of_a_preset_count_on_beside_our_own_memory_too(tmp_path: Path
         ],
     }
     run(home, "rehearse", str(write(tmp_path / "r.json", script)), "--familiar", "rook", "--scripted")
+
+
+def test_macros_in_a_typed_message_are_read_once_when_it_is_sent(tmp_path: Path) -> None:
+    """Every later prompt and the exported chat have what they came to; the words stay beside it."""
+    with model_endpoint(*[stream_answer("Mm.")] * 3) as server:
+        root = make_home(tmp_path, server)
+        run_program(tmp_path, "preset", "import", str(write(tmp_path / "p.json", PRESET)))
+        settings = root / "character.toml"
+        settings.write_text(f'preset_fidelity = "sillytavern"\n{settings.read_text(encoding="utf-8")}', "utf-8")
+        said = "I am {{user}}, door {{incvar::doors}}, last: {{lastUserMessage}}.\nAnd {{getvar::doors}}?\n"
+        done = run_program(tmp_path, "chat", "--plain", "--as", "Ada", said=said)
+        assert done.returncode == 0, done.stderr
+        prompts = [[each["content"] for each in seen.payload["messages"]] for seen in server.requests]
+        exported = run_program(tmp_path, "export", "chat", "-o", "-").stdout
+        settings.write_text(settings.read_text(encoding="utf-8").replace("sillytavern", "with_memory", 1), "utf-8")
+        run_program(tmp_path, "chat", "--plain", "--as", "Ada", said="As it is: {{user}}.\n")
+        plain = str(server.requests[2].payload["messages"])
+    with closing(sqlite3.connect(root / "history.db")) as database:
+        kept = database.execute("SELECT content, view FROM turns WHERE role = 'user' ORDER BY id").fetchall()
+
+    first = "I am Ada, door 1, last: ."
+    assert first in prompts[0]
+    assert {first, "And 1?"} <= set(prompts[1])
+    assert first in exported
+    assert "incvar" not in exported.replace("incvar::n}}", "").split('"familiar_connect"')[0]
+    assert kept == [
+        (said.splitlines()[0], first),
+        ("And {{getvar::doors}}?", "And 1?"),
+        ("As it is: {{user}}.", None),
+    ]
+    assert "As it is: {{user}}." in plain
+
+
+def test_names_and_books_are_as_sillytavern_takes_them_in(tmp_path: Path) -> None:
+    """A sign no file has in its name is gone, the user has a name at the greeting, the first book is nearest."""
+    home = tmp_path / "home"
+    card = {**CARD, "data": {**CARD["data"], "name": "Ro|ok: 2", "character_book": None}}
+    run(home, "init", "rook", "--as", "Ada", "--from-card", str(write(tmp_path / "c.json", card)))
+    for name in ("Zeta", "Alpha"):
+        entry = {"uid": 0, "key": [" "], "content": f"{name} of {{{{char}}}} and {{{{user}}}}.", "order": 100}
+        run(home, "import", "lorebook", str(write(tmp_path / f"{name}.json", {"name": name, "entries": {"0": entry}})))
+    head = {"user_name": "unused", "character_name": "unused", "chat_metadata": {}}
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text(f"{json.dumps(head)}\n{json.dumps({'name': 'Rook 2', 'mes': 'Hi, {{user}}.'})}\n", "utf-8")
+    asked = ("--preset", str(write(tmp_path / "p.json", PRESET)), "--fidelity", "sillytavern", "--json")
+    said = [each["content"] for each in json.loads(run(home, "prompt", str(chat), *asked))["messages"]]
+    assert said == ["You are Rook 2. 1", "Alpha of Rook 2 and Ada.\nZeta of Rook 2 and Ada.", "Hi, Ada.", "a crow"]

@@ -328,8 +328,6 @@ def test_a_node_is_found_by_identifier_number_and_name() -> None:
         (b'{"prompts": {}}', "neither"),
         (b'{"spec": "chara_card_v2"}', "is a character card"),
         (b'{"entries": {}}', "is a lorebook"),
-        (b'{"temp": 1, "rep_pen": 2}', "sampler settings"),
-        (b'{"input_sequence": "### Instruction:"}', "instruct template"),
         (b"[" * 100_000, f"more than {MAX_DEPTH} levels"),
         (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, f"more than {MAX_DEPTH} levels"),
         (b'{"prompts": ' + b"[" * 70 + b"]" * 70 + b"}", f"more than {MAX_DEPTH} levels"),

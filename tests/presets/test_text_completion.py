@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.presets.load import MAX_BYTES, read_preset
-from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.prompt_order import STORY_NODE, nodes_of
 from familiar_connect.presets.text_completion import POST_HISTORY_ORDER, nodes_from_text_completion
 from familiar_connect.presets.types import Preset, PresetFidelity
 
@@ -55,12 +55,19 @@ def test_a_story_string_becomes_markers_with_the_words_between_them() -> None:
     assert [node.identifier for node in preset.prompts][:3] == ["main", "worldInfoBefore", "story-1"]
 
 
-def test_both_fidelities_walk_the_same_nodes() -> None:
-    """All of them are on, and texts say that they are nobody's own."""
+def test_as_in_sillytavern_the_story_string_is_one_text() -> None:
+    """Its parts are filled in where they stand; with memory each is a marker, and texts are nobody's own."""
     preset = preset_of(context={"story_string": STORY}, sysprompt={"content": "S"})
-    nodes = nodes_of(preset, PresetFidelity.sillytavern)
+    exact = nodes_of(preset, PresetFidelity.sillytavern)
+    nodes = nodes_of(preset, PresetFidelity.with_memory)
 
-    assert nodes == nodes_of(preset, PresetFidelity.with_memory)
+    assert [(node.identifier, node.is_enabled) for node in exact] == [
+        (STORY_NODE, True),
+        ("main", False),
+        ("dialogueExamples", True),
+        ("chatHistory", True),
+    ]
+    assert exact[0].content == STORY
     assert all(node.is_enabled for node in nodes)
     assert {node.system_prompt for node in nodes if node.identifier.startswith("story-")} == {False}
 
@@ -124,7 +131,7 @@ def test_samplers_of_the_file_are_read() -> None:
     """By the names that text completion has for them; a part with none in it is named as unused."""
     preset = preset_of(sysprompt={"content": "S"}, preset={"temp": 1, "rep_pen": 1.1, "top_k": 0})
     assert (preset.sampling.values_by_name(), preset.unapplied) == ({"temperature": 1.0, "repeat_penalty": 1.1}, ())
-    assert preset_of(sysprompt={"content": "S"}, preset={"tfs": 1}).unapplied == ("preset",)
+    assert preset_of(sysprompt={"content": "S"}, preset={"streaming": 1}).unapplied == ("preset",)
 
 
 @given(st.text(alphabet="{}#/ifelsystemdcrpon \n", max_size=200))

@@ -14,7 +14,7 @@ from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
 from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
 from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
 from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
-from familiar_connect.memory.lorebooks.book_shelf import is_record_redundant
+from familiar_connect.memory.lorebooks.book_shelf import is_record_redundant, next_book_number
 from familiar_connect.memory.lorebooks.entry_markdown import (
     FileNames,
     entry_keys,
@@ -121,7 +121,8 @@ def import_book(
     place, earlier = _earlier(store, folder, ImportRecord(book.name, book.top, ()))
     planned = _plan(store, folder, book, result, earlier, standing, force=force)
     _check_room(book, folder, planned, standing, limit)
-    record = ImportRecord(book.name, book.top, tuple(planned))
+    number = earlier.number if earlier is not None else next_book_number(store)
+    record = ImportRecord(book.name, book.top, tuple(planned), number)
     encode_record(record)  # too large for a record is too large to begin with
     owners = {each.file: each for each in earlier.entries if each.file is not None} if earlier is not None else {}
     kept: list[RecordedEntry] = []

@@ -17,6 +17,7 @@ from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.errors import ConfigError, PresetError
+from familiar_connect.presets.effect import takes_text, why_no_effect
 from familiar_connect.presets.import_report import ImportReport, report_on
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.store import PresetStore
@@ -37,6 +38,7 @@ IMPORT_EPILOG = """\b
 Examples:
   familiar preset import Default.json
   familiar preset import Default.json --name "My default"
+  familiar preset import context.json instruct.json sysprompt.json samplers.json --name Mine
   familiar preset import Default.json --overwrite     the earlier one of that name is kept as a version
 """
 LIST_EPILOG = """\b
@@ -93,7 +95,7 @@ def _import_command(name: str) -> click.Command:
     """The one way to bring in a preset, under either of its names."""
 
     @click.command(name=name, epilog=IMPORT_EPILOG, short_help="Import a preset file and use it.")
-    @click.argument("file", type=click.Path(path_type=Path))
+    @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
     @click.option("--name", metavar="NAME", help="Its name (default: the file's name).")
     @click.option("--overwrite", is_flag=True, help="Replace another preset of that name; it is kept as a version.")
     @scripts_option
@@ -102,17 +104,29 @@ def _import_command(name: str) -> click.Command:
     @click.pass_context
     def command(
         ctx: click.Context,
-        file: Path,
+        files: tuple[Path, ...],
         name: str | None,
         overwrite: bool,
         allow_scripts: bool | None,
         familiar_id: str | None,
         as_json: bool,
     ) -> None:
-        """Import the SillyTavern preset in FILE and use it. The file is kept byte for byte."""
+        """Import the SillyTavern preset in FILE and use it. The file is kept byte for byte.
+
+        A text-completion preset may come in several files: context template, instruct template, system prompt and
+        samplers become one.
+        """
         root = root_of(ctx, familiar_id)
         fidelity = _fidelity(ctx, root, None)
-        report = keep_preset(file, root, name=name, overwrite=overwrite, fidelity=fidelity)
+        report = keep_preset(
+            files[0],
+            root,
+            name=name,
+            overwrite=overwrite,
+            fidelity=fidelity,
+            parts=files[1:],
+            takes_text=_takes_text(ctx, root),
+        )
         if as_json:
             say_json(_report_facts(report))
         else:
@@ -163,6 +177,8 @@ def use(ctx: click.Context, name: str, channel_id: int | None, familiar_id: str 
     if channel_id is not None:
         _in_channel(ctx, root, channel_id, store.get(store.find(name)).name, as_json=as_json)
         return
+    if why := why_no_effect(store.get(name), takes_text=_takes_text(ctx, root)):
+        raise PresetError(why)
     active = store.use(name)
     if as_json:
         say_json({"active": active})
@@ -300,6 +316,14 @@ def _fidelity(ctx: click.Context, root: Path, given: str | None) -> PresetFideli
     return PresetFidelity.with_memory
 
 
+def _takes_text(ctx: click.Context, root: Path) -> bool:
+    """Whether replies are asked for with one text; so where the settings cannot be read."""
+    with suppress(ConfigError):
+        config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)))
+        return takes_text(config)
+    return True
+
+
 def _row(store: PresetStore, name: str, is_active: bool, fidelity: PresetFidelity) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "active": is_active, "problem": None}
     try:
@@ -311,7 +335,11 @@ def _row(store: PresetStore, name: str, is_active: bool, fidelity: PresetFidelit
 
 def _say_report(report: ImportReport, familiar_id: str) -> None:
     said = {"unchanged": "was here already", "replaced": "replaces the earlier one"}.get(report.outcome, "is here")
-    say(f"{report.name} {said} and is in force for {familiar_id} from the next reply on.", bold=True)
+    if report.no_effect:
+        say(f"{report.name} {said}, and is not in force.", bold=True)
+        say(f"  {report.no_effect}")
+    else:
+        say(f"{report.name} {said} and is in force for {familiar_id} from the next reply on.", bold=True)
     for line in report.lines():
         say(f"  {line}")
     say("See it: `familiar preset show`. Turn it off: `familiar preset off`.")

@@ -51,6 +51,10 @@ REPLIES_AT_ONCE = 8
 
 MAX_REPLICAS = 64
 
+TEXT_SERVERS = ("llama.cpp", "koboldcpp", "text-generation-webui", "vllm")
+"""Whose completion endpoints are known."""
+TEXT_TEMPLATES = ("chatml", "llama3", "mistral", "alpaca", "plain")
+
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
@@ -299,6 +303,18 @@ class LLMSlotConfig:
         choice_rule(*REASONING_EFFORTS),
         "How much a model that reasons does so before it answers. None: the endpoint's own.",
         example='"low"',
+    )
+    text_server: str | None = setting(
+        None,
+        choice_rule(*TEXT_SERVERS),
+        "Send one text to this server's completion endpoint instead of messages to its chat endpoint, with its own "
+        "names for samplers. None: messages.",
+        example='"llama.cpp"',
+    )
+    text_template: str = setting(
+        "chatml",
+        choice_rule(*TEXT_TEMPLATES),
+        "With `text_server`: the signs around each message, where no preset in force has an instruct template.",
     )
     first_token_s: float | None = setting(
         None,

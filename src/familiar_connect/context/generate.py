@@ -194,7 +194,9 @@ class Generation:
         guard = self._guard(sent, retry)
         place = f"{self._turn.familiar_id} {self._turn.channel_id}" if self._turn is not None else ""
         attempt = retry if has_collapsed else 0
-        request = CompletionRequest(sent, sampling=self.base.sampling, attempt=attempt, place=place)
+        request = CompletionRequest(
+            sent, sampling=self.base.sampling, template=self.base.template, attempt=attempt, place=place
+        )
         rounds = ToolLoop(model, request, tools)
         self.tool_turns = rounds.turns
         try:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, DisclosurePolicy, Readers, may_tell_all
 from familiar_connect.chat.scene import ChannelKind, Scene
@@ -32,6 +32,9 @@ from familiar_connect.presets.story.types import Story, StoryState
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.presets.world_info.types import WorldBook
 from familiar_connect.support.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from familiar_connect.llm.text.template import TextTemplate
 
 NO_DEADLINE = math.inf
 """A request's `deadline_s` where every provider is to be waited for."""
@@ -361,5 +364,7 @@ class Prompt:
     """What is to be kept for the chat's next turn, once this one is answered; None: nothing."""
     sampling: Sampling | None = None
     """How its reply's words are chosen, where a preset says so; None: as the model's slot has it."""
+    template: TextTemplate | None = None
+    """The signs around its messages for a model that is given one text, where a preset says so."""
     reasons: tuple[tuple[str, str], ...] = ()
     """For each entry of World Info in it, or none, its name and why it was called up."""

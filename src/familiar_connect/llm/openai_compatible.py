@@ -73,6 +73,9 @@ logger = logging.getLogger(__name__)
 class LLMClient:
     """A chat model behind an OpenAI-style address."""
 
+    path = "chat/completions"
+    """What is asked there."""
+
     def __init__(
         self,
         *,
@@ -472,7 +475,7 @@ class LLMClient:
         http = await self._connections.client_for(endpoint.base_url)
         import httpx2  # loaded in a thread by the line above
 
-        url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        url = f"{endpoint.base_url.rstrip('/')}/{self.path}"
         payload = self._refusals.leave_out(payload)
         content = await off_loop(_encoded, payload) if any(each.media for each in messages) else _encoded(payload)
         try:

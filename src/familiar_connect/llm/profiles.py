@@ -98,6 +98,8 @@ class SlotLimits(Protocol):
     def prefill(self) -> bool | None: ...
     @property
     def prefix_completion(self) -> bool: ...
+    @property
+    def text_server(self) -> str | None: ...
 
 
 def capabilities_for(model_id: str, base_url: str | None = None, slot_config: SlotLimits | None = None) -> Capabilities:
@@ -126,6 +128,18 @@ def capabilities_for(model_id: str, base_url: str | None = None, slot_config: Sl
             else slot_config.prefill,
             prefix_completion=slot_config.prefix_completion,
         )
+        if slot_config.text_server is not None:
+            # One text has no place for pictures and tools, and is always gone on with.
+            found = replace(
+                found,
+                vision=False,
+                is_vision_set=True,
+                video=False,
+                tools=False,
+                is_tools_set=True,
+                strict_roles=False,
+                prefill=True,
+            )
     return found
 
 

@@ -68,7 +68,8 @@ def read_whole_answer(completion: Completion, endpoint: Endpoint, body: bytes, m
     calls = sse.ToolCallReader()
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls
-    return without_reasoning(without_surrogates(sse.text_of(choice.get("message"))))[: sse.MAX_REPLY_CHARS]
+    said = sse.text_of(choice.get("message")) or sse.text_of({"text": choice.get("text")})
+    return without_reasoning(without_surrogates(said))[: sse.MAX_REPLY_CHARS]
 
 
 def may_lose_channel_marks(model: str) -> bool:

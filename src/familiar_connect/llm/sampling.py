@@ -76,6 +76,7 @@ def sampler_fields(sampling: Sampling, base_url: str | None) -> dict[str, object
     """*sampling* as the endpoint at *base_url* calls it, its longest answer aside; None: the embedded model."""
     told = sampling.values_by_name()
     told.pop("max_output_tokens", None)
+    told.pop("text", None)
     at_openrouter = base_url is not None and is_same_origin(base_url, OPENROUTER_BASE_URL)
     if sampling.repeat_penalty is not None and base_url is not None:
         told["repetition_penalty"] = sampling.repeat_penalty  # what OpenRouter and vLLM call it

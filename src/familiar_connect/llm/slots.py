@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.config.llm import (
@@ -133,10 +134,17 @@ class _ClientMaker:
                 retry=self._retry(EMBEDDED_RETRIES, is_main=is_main),
             )
         base_url = config.base_url or OPENROUTER_BASE_URL
+        make: Callable[..., LLMClient] = LLMClient
+        if config.text_server is not None:
+            from familiar_connect.llm.text.client import TextCompletionModel
+            from familiar_connect.llm.text.template import TEMPLATES
+
+            template = TEMPLATES[config.text_template]
+            make = partial(TextCompletionModel, server=config.text_server, template=template)
 
         def client_at(address: str, retry: RetryPolicy) -> LLMClient:
             has_key = is_same_origin(address, base_url)
-            return LLMClient(
+            return make(
                 api_key=self._key(config, base_url) if has_key else None,
                 model=model,
                 base_url=address,

@@ -150,6 +150,8 @@ def read_delta(event: Mapping[str, object]) -> Delta:
     part = choice.get("delta")
     if not isinstance(part, Mapping):
         part = choice.get("message")
+    if not isinstance(part, Mapping) and isinstance(choice.get("text"), str):
+        part = {"text": choice["text"]}  # a completion endpoint goes on with a text
     finish_reason = short_text(choice.get("finish_reason"), MAX_REASON_CHARS)
     return Delta(text_of(part), finish_reason, part, _has_reasoning(part))
 
@@ -182,7 +184,7 @@ def first_choice(answer: Mapping[str, object]) -> Mapping[str, object] | None:
 
 def text_of(part: object) -> str:
     """The text of a message or delta: a string, a list of text parts, or nothing."""
-    content = part.get("content") if isinstance(part, Mapping) else None
+    content = part.get("content", part.get("text")) if isinstance(part, Mapping) else None
     if isinstance(content, list):
         parts = (p for p in content if isinstance(p, Mapping) and not _is_reasoning_part(p))
         return "".join(p["text"] for p in parts if isinstance(p.get("text"), str))

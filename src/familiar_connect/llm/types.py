@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from familiar_connect.llm.text.template import TextTemplate
 
 Role = Literal["system", "user", "assistant"]
 
@@ -160,6 +163,9 @@ def model_name_of(model: object) -> str:
     return str(getattr(model, "model", type(model).__name__))
 
 
+SamplerValue = float | int | bool | str | tuple[str | int, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How the words of a reply are chosen. Each setting None or empty where nothing is said about it."""
@@ -178,6 +184,8 @@ class Sampling:
     """Numbers of tokens, as text, and how much more or less likely each is made."""
     reasoning_effort: str | None = None
     max_output_tokens: int | None = None
+    text: tuple[tuple[str, SamplerValue], ...] = ()
+    """Samplers that completion endpoints alone know, by name; a chat endpoint is not sent them."""
 
     def values_by_name(self) -> dict[str, object]:
         """What is said, by name."""
@@ -205,6 +213,8 @@ class CompletionRequest:
     may_call: bool = True
     """False: the tools are only described, for what was called before; now the model is to speak."""
     sampling: Sampling | None = None
+    template: TextTemplate | None = None
+    """How a model that goes on with a text is shown the messages; None: as its slot says."""
     place: str = ""
     """The conversation it belongs to; a model on several servers asks one of them for all of it."""
     attempt: int = 0

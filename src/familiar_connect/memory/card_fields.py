@@ -20,7 +20,8 @@ from familiar_connect.presets.types import CardFields, RegexScript
 
 logger = logging.getLogger(__name__)
 
-CARD_FILE = "self/.card.json"
+SELF, ORIGINAL = "self", ".original."
+CARD_FILE = f"{SELF}/.card.json"
 TEXT_FIELDS = (
     "description",
     "personality",
@@ -61,8 +62,10 @@ class CardReader:
         texts["depth_prompt"] = texts["depth_prompt"] or _text_of(note.get("prompt"))
         greetings = rest.get("alternate_greetings")
         listed = tuple(filter(None, map(_text_of, greetings))) if isinstance(greetings, list) else ()
+        name = self._text("self/name.md").strip()
         return CardFields(
-            name=self._text("self/name.md").strip() or self._familiar_id,
+            name=name or self._familiar_id,
+            is_unnamed=not name and self._is_from_card(),
             alternate_greetings=split_greetings(self._text("self/alternate_greetings.md")) or listed,
             depth_prompt_depth=_depth(note.get("depth")),
             depth_prompt_role=_role(note.get("role")),
@@ -98,6 +101,13 @@ class CardReader:
         extensions = self._rest().get("extensions")
         listed = extensions.get("regex_scripts") if isinstance(extensions, Mapping) else None
         return read_scripts(listed, origin="card")
+
+    def _is_from_card(self) -> bool:
+        """Whether a card was imported: it is kept as it came."""
+        try:
+            return any(each.name.startswith(ORIGINAL) for each in self._store.list_dir(SELF))
+        except MemoryStoreError:
+            return False
 
     def _text(self, path: str) -> str:
         try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
@@ -27,13 +28,17 @@ from familiar_connect.presets.macro_context import (
     speaker_of,
     unescape_braces,
 )
+from familiar_connect.presets.macros import engine
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.reassemble import PresetLayout, reassemble, resolve_nodes
 from familiar_connect.presets.regex_scripts import rewrite_chat
-from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern
+from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern, user_of
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity, PresetSettings
+
+if TYPE_CHECKING:
+    from familiar_connect.llm.text.template import TextTemplate
 
 
 class PresetArranger:
@@ -43,10 +48,17 @@ class PresetArranger:
         active = request.preset
         prompt, request = rewrite_chat(prompt, request)
         arranged = self._arrange(prompt, request, active)
-        sampling = active.preset.sampling if active is not None and active.has_samplers else None
-        return replace(arranged, sampling=sampling) if sampling is not None and sampling.values_by_name() else arranged
+        if active is None:
+            return arranged
+        sampling = active.preset.sampling if active.has_samplers and active.preset.sampling.values_by_name() else None
+        template = template_for(active.preset, request)
+        if sampling is None and template is None:
+            return arranged
+        return replace(arranged, sampling=sampling, template=template)
 
     def _arrange(self, prompt: Prompt, request: ContextRequest, active: ActivePreset | None) -> Prompt:
+        if active is not None and active.preset.is_bare:  # it brings samplers or signs around messages alone
+            active = None
         if active is not None and active.fidelity is PresetFidelity.sillytavern:
             return arrange_as_sillytavern(prompt, request, active.preset)
         if active is None or is_impersonation(request):
@@ -56,6 +68,29 @@ class PresetArranger:
 
 def is_impersonation(request: ContextRequest) -> bool:
     return request.turn is not None and request.turn.flags.impersonation
+
+
+def template_for(preset: Preset, request: ContextRequest) -> TextTemplate | None:
+    """The preset's signs around messages as they are in this turn: macros read, names filled in."""
+    template = preset.template
+    if template is None:
+        return None
+    char, group = char_of(request), request.story.group
+    user = user_of(request) if request.is_exact else speaker_of(request)
+    ctx = MacroContext(char=char, user=user, group=group, now=request.now, rng=rng_for(request, "template"))
+    is_users = is_impersonation(request)
+    is_named = not template.is_instruct or template.names == "always" or (template.names == "force" and bool(group))
+    others = [name for name in group if name != char] + [char if is_users else user]
+    words = [f"\n{name}:" for name in dict.fromkeys(others)] if template.stops_at_names else []
+    read = template.map_texts(lambda text: engine.expand(text, ctx).text)
+    return replace(
+        read,
+        stop=(*words, *read.stop),
+        answers_as=(user if is_users else char) if is_named else "",
+        is_for_user=is_users,
+        user_name=user,
+        char_name=char,
+    )
 
 
 def arrange_with_memory(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:

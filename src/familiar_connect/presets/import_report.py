@@ -60,6 +60,10 @@ class ImportReport:
     unsupported: tuple[MacroFinding, ...] = ()
     unknown: tuple[MacroFinding, ...] = ()
     legacy: bool = False
+    has_template: bool = False
+    """Whether it says what stands around messages, for models that are given one text."""
+    no_effect: str = ""
+    """Why it is not in force."""
     outcome: ImportOutcome = "read"
     kept_as: str = ""
     """The file an earlier preset of the same name was kept in."""
@@ -83,8 +87,13 @@ class ImportReport:
 
     def _differences(self) -> list[str]:
         found = []
-        if not self.in_order:
+        if not self.in_order and not self.legacy:
             found.append("It holds no prompts in order, so it changes nothing in the prompt.")
+        if self.has_template:
+            found.append(
+                "Its instruct template frames messages where the model is given one text: `text_server` under "
+                "[llm.main_prose]."
+            )
         if self.disabled_by_preset:
             found.append(f"Off, as the preset has it: {_names(self.disabled_by_preset)}.")
         if self.samplers:
@@ -153,6 +162,7 @@ def report_on(preset: Preset, *, fidelity: PresetFidelity = PresetFidelity.with_
         unsupported=unsupported,
         unknown=unknown,
         legacy=preset.legacy,
+        has_template=preset.template is not None,
     )
 
 

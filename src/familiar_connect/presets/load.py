@@ -18,9 +18,16 @@ from typing import Any, cast, get_args
 
 from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role, Sampling
-from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER
+from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER, STORY_NODE, STORY_ORDER
 from familiar_connect.presets.regex_scripts import read_scripts
-from familiar_connect.presets.text_completion import is_text_completion, nodes_from_text_completion
+from familiar_connect.presets.text_completion import is_text_completion, nodes_from_text_completion, story_node
+from familiar_connect.presets.text_template import (
+    NAMES,
+    has_text_template,
+    names_of,
+    read_text_samplers,
+    read_text_template,
+)
 from familiar_connect.presets.types import OrderEntry, Preset, PresetNode, PresetSettings, PromptOrderList
 from familiar_connect.support.text import grapheme_boundary, one_line, printable, without_surrogates
 
@@ -146,6 +153,8 @@ CONNECTIONS = (
     *("api_key", "secrets", "proxies", "additional_parameters_by_source"),
 )
 """Endpoints and credentials; never taken from an imported file."""
+STORY_KEEPS = ("main", "dialogueExamples", "chatHistory")
+"""Beside a whole story string; its system prompt is filled in there."""
 _CHAT_COMPLETION = (
     *("openai_max_context", "openai_max_tokens", "chat_completion_source", "names_behavior", "new_chat_prompt"),
     *("new_example_chat_prompt", "impersonation_prompt", "squash_system_messages", "wi_format", "assistant_prefill"),
@@ -175,15 +184,29 @@ def read_preset(raw: bytes | str, name: str) -> Preset:
             replace(node, name=without_surrogates(node.name), content=without_surrogates(node.content))
             for node in nodes_from_text_completion(document)
         )
-        if not nodes:
-            raise _no(name, "is an instruct template without a system prompt, so there is nothing in it to import")
         order = tuple(OrderEntry(identifier=node.identifier) for node in nodes)
+        orders = [PromptOrderList(character_id=GLOBAL_ORDER, entries=order)] if nodes else []
+        if (story := story_node(document)) is not None:
+            kept = [each.identifier for each in nodes if each.identifier in STORY_KEEPS or each.position == 1]
+            entries = [OrderEntry(identifier=each, enabled=each != "main") for each in (STORY_NODE, *kept)]
+            orders.append(PromptOrderList(character_id=STORY_ORDER, entries=tuple(entries)))
+            nodes = (*nodes, story)
         return _with_extras(
             Preset(
                 name=name,
                 prompts=nodes,
-                orders=(PromptOrderList(character_id=GLOBAL_ORDER, entries=order),),
+                orders=tuple(orders),
+                settings=PresetSettings(
+                    names_behavior=NAMES[names_of(document)] if has_text_template(document) else None,
+                    new_chat_prompt="",
+                    new_example_chat_prompt="",
+                    new_group_chat_prompt="",
+                    group_nudge_prompt="",
+                    impersonation_prompt="",
+                    continue_nudge_prompt="",
+                ),
                 legacy=True,
+                template=read_text_template(document, name),
             ),
             document,
         )
@@ -196,7 +219,7 @@ def is_chat_completion(document: Mapping[str, object]) -> bool:
         return True
     if any(isinstance(document.get(key), str) for key in OLD_PROMPTS):
         return True
-    return any(key in document for key in _CHAT_COMPLETION)
+    return any(key in document for key in _CHAT_COMPLETION) and not has_text_template(document)
 
 
 def parse_preset_document(raw: bytes | str, name: str) -> dict[str, object]:
@@ -367,7 +390,11 @@ def _with_extras(preset: Preset, document: Mapping[str, object]) -> Preset:
     extensions: Mapping[str, object] = found if isinstance(found, dict) else {}
     scripts = extensions.get("regex_scripts")
     inner = document.get("preset")
-    sampling, heeded = read_samplers(inner if preset.legacy and isinstance(inner, dict) else document)
+    given = inner if preset.legacy and isinstance(inner, dict) else document
+    sampling, heeded = read_samplers(given)
+    if preset.legacy:
+        further, keys = read_text_samplers(given)
+        sampling, heeded = replace(sampling, text=further), heeded | keys
     is_unread = preset.legacy and isinstance(inner, dict) and not heeded
     return replace(
         preset,
@@ -413,8 +440,6 @@ def _what_else(document: Mapping[str, object]) -> str:
         return "is a character card, not a preset; make a familiar from it with `familiar init NAME --from-card FILE`"
     if "entries" in document:
         return "is a lorebook, not a preset; import it with `familiar import lorebook FILE`"
-    if "temp" in document or "rep_pen" in document or "temperature" in document:
-        return "holds sampler settings alone and no prompts; set those in character.toml under [llm.default]"
     return "has neither `prompts` nor a story string; export a Chat Completion preset from SillyTavern"
 
 

@@ -72,6 +72,9 @@ DEFAULT_ORDER: tuple[OrderEntry, ...] = tuple(
 )
 """SillyTavern's order where a preset has none."""
 
+STORY_NODE = STORY_ORDER = "wholeStoryString"
+"""A story string as one text, and the order that has it: what a text-completion preset is under `sillytavern`."""
+
 _TRIM = re.compile(r"\{\{\s*trim\s*\}\}", re.IGNORECASE)
 _COMMENT = re.compile(r"\{\{\s*//")
 _SCOPE_END = "{{///}}"
@@ -118,6 +121,8 @@ def _order(preset: Preset, fidelity: PresetFidelity) -> tuple[OrderEntry, ...]:
     for each in preset.orders:
         lists.setdefault(each.character_id, each.entries)
     if fidelity is PresetFidelity.sillytavern:
+        if STORY_ORDER in lists:
+            return lists[STORY_ORDER]
         return lists.get(GLOBAL_ORDER, DEFAULT_ORDER)
     return (
         lists.get(GLOBAL_ORDER)

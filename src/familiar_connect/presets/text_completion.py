@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from familiar_connect.presets.prompt_order import MARKERS
+from familiar_connect.presets.prompt_order import MARKERS, STORY_NODE
 from familiar_connect.presets.types import PresetNode
 from familiar_connect.support.text import one_line
 
@@ -36,6 +36,8 @@ _PARTS = {
 _LEFT_OUT = frozenset({"persona", "scenario", "anchorbefore", "anchorafter"})
 """Parts that find their own place."""
 _INSTRUCT = frozenset({"input_sequence", "output_sequence", "system_sequence"})
+_SAMPLERS = frozenset({"temp", "rep_pen"})
+"""Marks of a file with samplers alone, as the panel for them saves it."""
 _TAG = re.compile(r"\{\{([^{}]*)\}\}")
 _NAME_CHARS = 40
 
@@ -46,7 +48,20 @@ def is_text_completion(document: Mapping[str, object]) -> bool:
         return True
     if isinstance(_inside(document, "sysprompt").get("content"), str) or _inside(document, "instruct"):
         return True
+    if _inside(document, "context") or _SAMPLERS & document.keys():
+        return True
     return bool(_INSTRUCT & document.keys()) or _is_system_prompt(document)
+
+
+def part_of_text_completion(document: Mapping[str, object]) -> str:
+    """Which part of such a preset *document* is by itself; empty where it is none."""
+    if _INSTRUCT & document.keys():
+        return "instruct"
+    if isinstance(document.get("story_string"), str):
+        return "context"
+    if _SAMPLERS & document.keys():
+        return "preset"
+    return "sysprompt" if _is_system_prompt(document) else ""
 
 
 def nodes_from_text_completion(document: Mapping[str, object]) -> tuple[PresetNode, ...]:
@@ -59,6 +74,14 @@ def nodes_from_text_completion(document: Mapping[str, object]) -> tuple[PresetNo
         story = STORY
     nodes = _Story(system).read(story)
     return (*nodes, *_post_history(document, nodes))
+
+
+def story_node(document: Mapping[str, object]) -> PresetNode | None:
+    """The whole story string as one text, as SillyTavern fills it in; None where there is none."""
+    story = _inside(document, "context").get("story_string", document.get("story_string"))
+    if not isinstance(story, str):
+        return None
+    return PresetNode(identifier=STORY_NODE, name="Story String", content=story, system_prompt=False)
 
 
 class _Story:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from familiar_connect.llm.types import Role, Sampling
+
+if TYPE_CHECKING:
+    from familiar_connect.llm.text.template import TextTemplate
 
 
 class PresetFidelity(Enum):
@@ -129,6 +132,8 @@ class Preset:
     """The owner's own switches; they win over the order list."""
     legacy: bool = False
     """Made from a text-completion preset."""
+    template: TextTemplate | None = None
+    """The signs around messages that it brings, for models that are given one text."""
     sampling: Sampling = Sampling()
     """How it wants a reply's words chosen."""
     unapplied: tuple[str, ...] = ()
@@ -141,6 +146,11 @@ class Preset:
     """Those of them that can be read."""
     extensions: tuple[str, ...] = ()
     """Other add-ons the file brings data or scripts for, by name; none is run."""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it has nothing for the prompt itself: samplers, or the signs around messages, alone."""
+        return self.legacy and not self.prompts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +172,8 @@ class CardFields:
     depth_prompt_depth: int = 4
     depth_prompt_role: Role = "system"
     nickname: str = ""
+    is_unnamed: bool = False
+    """The card has no name; it goes by the familiar's."""
 
 
 @dataclass(frozen=True, kw_only=True)

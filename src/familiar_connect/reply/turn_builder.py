@@ -136,6 +136,7 @@ class TurnInputsLookup:
             persona=self._persona.read(),
             personas=tuple(config.personas),
             story=Story(
+                owner=config.user_name or "",
                 persona=self._persona.read(),
                 place=PersonaPlace(
                     position=cast(PersonaPosition, config.user_persona_position),
@@ -159,13 +160,21 @@ class TurnInputsLookup:
         preset = self._presets.lookup(channel.preset)
         return self._regex.in_force(self._card.regex_scripts(), preset.scripts if preset is not None else ())
 
+    def is_exact(self, channel: ChannelConfig) -> bool:
+        """Whether prompts in *channel* are as in SillyTavern. Blocks."""
+        fidelity = PresetFidelity(channel.preset_fidelity or self._config.preset_fidelity)
+        preset = self._presets.lookup(channel.preset)
+        return fidelity is PresetFidelity.sillytavern and preset is not None and not preset.is_bare
+
     def _active_preset(self, channel: ChannelConfig) -> ActivePreset | None:
         preset = self._presets.lookup(channel.preset)
         if preset is None:
             return None
         return ActivePreset(
             preset=preset,
-            fidelity=PresetFidelity(channel.preset_fidelity or self._config.preset_fidelity),
+            fidelity=PresetFidelity.with_memory
+            if preset.is_bare
+            else PresetFidelity(channel.preset_fidelity or self._config.preset_fidelity),
             has_samplers=self._config.preset_samplers,
         )
 

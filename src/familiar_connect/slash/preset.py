@@ -9,6 +9,7 @@ from familiar_connect.config.channel import NO_PRESET
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
+from familiar_connect.presets.effect import takes_text, why_no_effect
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import PresetFidelity
@@ -49,6 +50,8 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
             case "here" if rest:
                 return _choose_here(ctx, familiar, store, rest)
             case "use" if rest:
+                if why := why_no_effect(store.get(rest), takes_text=takes_text(familiar.config)):
+                    return why
                 return f"{store.use(rest)} is in force from the next reply on.{here}"
             case "off":
                 store.use_none()

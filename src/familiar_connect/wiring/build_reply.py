@@ -36,7 +36,7 @@ from familiar_connect.conversation.place_readers import OwnerContact, PlaceReade
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.spending import SpendingMeter
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from familiar_connect.errors import ConfigError, MemoryStoreError
+from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
@@ -47,8 +47,6 @@ from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.prompt_diff import PrefixMeter
 from familiar_connect.observe.replay_store import ReplayStore
-from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.regex_scripts import Placement, TextUse, rewrite_text, scripts_for
 from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.story.state_store import StoryStateStore
@@ -56,6 +54,7 @@ from familiar_connect.reply.chat_controls import ChatControls
 from familiar_connect.reply.deliver import DeliveryTasks, TextDeliveryRegistry
 from familiar_connect.reply.dialogue_start import DialogueStarts
 from familiar_connect.reply.failures import FailureReports
+from familiar_connect.reply.message_view import MessageView
 from familiar_connect.reply.outbox import ReplyOutbox
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.reminder_timer import RemindersTold, ReminderTimer
@@ -98,7 +97,6 @@ def read_platform_rules(config: CharacterConfig) -> PlatformRules:
     )
 
 
-USER_INPUT = TextUse(placement=Placement.user_input)
 EXCHANGE_MESSAGES = 20
 """Messages of one exchange that are looked at besides the window before it."""
 
@@ -290,25 +288,18 @@ def build_turn_inputs(inputs: ReplyPathInputs, user_persona: UserPersona) -> Tur
 
 
 def build_message_view(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> Callable[[InboundMessage], str | None]:
-    """What the regex scripts in force make of a message, None where that is nothing else; reads files.
-
-    It is made once, when the message is heard, and kept beside the words: every later prompt shows the same.
-    """
-    card = CardReader(inputs.stores.memory, inputs.familiar_id)
-
-    def make_view(message: InboundMessage) -> str | None:
-        try:
-            channel = inputs.stores.channels.get(channel_id=message.channel_id)
-        except ConfigError:  # the reply says so
-            return None
-        scripts = scripts_for(lookup.regex_scripts(channel), USER_INPUT)
-        if not scripts:
-            return None
-        context = MacroContext(char=card.read().name, user=message.author.label, now=inputs.clock.now())
-        view = rewrite_text(message.text, scripts, USER_INPUT, context)
-        return None if view == message.text else view
-
-    return make_view
+    """What a message is shown as, made once, when it is heard; it reads files."""
+    stores = inputs.stores
+    return MessageView(
+        inputs.familiar_id,
+        stores.history,
+        channels=stores.channels,
+        card=CardReader(stores.memory, inputs.familiar_id),
+        lookup=lookup,
+        states=StoryStateStore(FamiliarFolder(inputs.root).story),
+        clock=inputs.clock,
+        zone=ZoneInfo(inputs.config.display_tz),
+    ).make
 
 
 def build_turn_builder(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> TurnBuilder:

@@ -42,8 +42,8 @@ def read_sillytavern_chat(path: Path) -> Transcript:
     header = rows.pop(0) if rows and "mes" not in rows[0] else {}
     if not rows:
         raise ConfigError(f"{path}: holds no messages; a line for each is wanted, with `name`, `is_user` and `mes`")
-    user = str(header.get("user_name") or _first_name(rows, is_user=True))
-    char = str(header.get("character_name") or _first_name(rows, is_user=False))
+    user = _told_name(header, "user_name") or _first_name(rows, is_user=True)
+    char = _told_name(header, "character_name") or _first_name(rows, is_user=False)
     messages = tuple(_message(row, number) for number, row in enumerate(rows))
     me = _author(char)
     return Transcript(
@@ -66,6 +66,12 @@ def _row(line: str, where: str) -> dict[str, Any]:
             f"{where}: is not a JSON object, so this is not a SillyTavern chat; choose a .jsonl of its chats"
         )
     return found
+
+
+def _told_name(header: Mapping[str, Any], key: str) -> str:
+    """The name that the header gives; newer files say there that it is not used."""
+    name = str(header.get(key) or "")
+    return "" if name == "unused" else name
 
 
 def _first_name(rows: list[dict[str, Any]], *, is_user: bool) -> str:

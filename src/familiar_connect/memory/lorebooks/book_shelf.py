@@ -11,6 +11,7 @@ World-info entries as SillyTavern keeps them: every field and what it is where a
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import logging
@@ -208,7 +209,7 @@ class BookShelf:
         problems: list[str] = []
         texts = {path: text for path in paths if path.endswith(".md") if (text := self._text(path)) is not None}
         own, linked = card_book_names(self._store)
-        books: list[WorldBook] = []
+        books: list[tuple[int, WorldBook]] = []
         claimed: set[str] = set()
         files: dict[tuple[str, str], str] = {}
         for path in paths:
@@ -224,11 +225,12 @@ class BookShelf:
                 claimed |= {f"{folder}/{kept.file}" for kept in record.entries if kept.file}
                 is_own = record.name == own or (bool(record.name) and record.name == linked)
                 kind = BookKind.character if is_own else BookKind.everyone
-                books.append(_book(record, folder, texts, kind, files))
+                books.append((record.number, _book(record, folder, texts, kind, files)))
         loose = [(path, text) for path, text in texts.items() if path not in claimed]
-        named = own is not None and not any(book.kind is BookKind.character for book in books)
-        books += _loose_book(loose, BookKind.character if named else BookKind.everyone, files, _first_free(books))
-        return Shelf(tuple(books), tuple(problems), files)
+        kept = [book for _, book in sorted(books, key=lambda each: each[0])]
+        named = own is not None and not any(book.kind is BookKind.character for book in kept)
+        kept += _loose_book(loose, BookKind.character if named else BookKind.everyone, files, _first_free(kept))
+        return Shelf(tuple(kept), tuple(problems), files)
 
     def _text(self, path: str) -> str | None:
         try:
@@ -264,6 +266,15 @@ def list_records(store: MemoryStore, folder: str) -> list[str]:
         if each.is_dir and not each.name.startswith("."):
             found += list_records(store, f"{folder}/{each.name}")
     return found
+
+
+def next_book_number(store: MemoryStore) -> int:
+    """The number of a book that comes now; one that cannot be read has none."""
+    numbers = [0]
+    for path in list_records(store, "lore"):
+        with contextlib.suppress(FamiliarError):
+            numbers.append(record.number if (record := read_record(store, path)) is not None else 0)
+    return max(numbers) + 1
 
 
 def _is_record(name: str) -> bool:

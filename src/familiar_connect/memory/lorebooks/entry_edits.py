@@ -20,6 +20,7 @@ from familiar_connect.memory.lorebooks.book_shelf import (
     entry_from_markdown,
     is_record_redundant,
     list_records,
+    next_book_number,
     with_edits,
     with_entry_defaults,
 )
@@ -161,7 +162,7 @@ def delete_entry(store: MemoryStore, place: EntryPlace, was: Mapping[str, str]) 
 
 def add_book(store: MemoryStore, name: str) -> str:
     """A new book without entries; the path of its record."""
-    record = ImportRecord(name, {}, ())
+    record = ImportRecord(name, {}, (), next_book_number(store))
     path = f"{LORE}/{record.file_name.removeprefix('.lorebook-').removesuffix('.json')}/{record.file_name}"
     with store.lock():
         if not name or any(book.name.casefold() == name.casefold() for book in list_books(store)):

@@ -36,6 +36,8 @@ class ImportRecord:
     name: str
     top: dict[str, object]
     entries: tuple[RecordedEntry, ...]
+    number: int = 0
+    """Which of the books it is, by when it first came: where entries have one order, the earlier book's come first."""
 
     @property
     def file_name(self) -> str:
@@ -72,6 +74,7 @@ def encode_record(record: ImportRecord) -> bytes:
     plain = {
         "version": _VERSION,
         "name": record.name,
+        "number": record.number,
         "top": record.top,
         "entries": [{"key": kept.key, "file": kept.file, "entry": kept.entry} for kept in record.entries],
     }
@@ -95,14 +98,15 @@ def read_record(store: MemoryStore, path: str) -> ImportRecord | None:
     try:
         plain = json.loads(data)
         kept = tuple(_parse_entry(each) for each in plain["entries"])
-        if not isinstance(plain["top"], dict) or not isinstance(plain["name"], str):
+        number = plain.get("number", 0)
+        if not (isinstance(plain["top"], dict) and isinstance(plain["name"], str) and isinstance(number, int)):
             raise TypeError
     except (ValueError, TypeError, KeyError, RecursionError):
         raise LorebookImportError(
             f"the memory file {path}, which holds what the lorebook's Markdown does not show, is damaged; "
             "put an earlier version back with `familiar memory restore`, or delete it and import the lorebook again"
         ) from None
-    return ImportRecord(plain["name"], plain["top"], kept)
+    return ImportRecord(plain["name"], plain["top"], kept, number)
 
 
 def records_in(store: MemoryStore, folder: str) -> list[ImportRecord]:

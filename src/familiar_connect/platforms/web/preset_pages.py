@@ -16,6 +16,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.field_merge import MergedFields, form_state, merge_fields, read_form_state
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
+from familiar_connect.presets.effect import takes_text, why_no_effect
 from familiar_connect.presets.load import is_no_preset, safe_preset_name
 from familiar_connect.presets.preset_edits import (
     PROMPT_FIELDS,
@@ -168,6 +169,8 @@ class PresetPages:
 
     def _use(self, name: str) -> Response:
         if name:
+            if why := why_no_effect(self._store.get(name), takes_text=takes_text(self._familiar.config)):
+                raise PresetError(why)
             self._store.use(name)
         else:
             self._store.use_none()

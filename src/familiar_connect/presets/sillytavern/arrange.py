@@ -11,6 +11,7 @@ everything one message of the user's.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,16 +23,22 @@ from familiar_connect.presets.macro_context import ANYONE, char_of, generation_k
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.sillytavern.assemble import assemble
-from familiar_connect.presets.sillytavern.types import AssembledPrompt, SillyTavernInputs
+from familiar_connect.presets.sillytavern.types import (
+    DEFAULT_ANSWER,
+    DEFAULT_CONTEXT,
+    AssembledPrompt,
+    SillyTavernInputs,
+)
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import CardFields, ChatLine, Preset, PresetFidelity
 from familiar_connect.presets.world_info.types import SCAN_LIMIT, WorldInfo
 
-DEFAULT_CONTEXT, DEFAULT_ANSWER = 4095, 300
-"""SillyTavern's own sizes, for presets that name none."""
 PREFILLING = "claude"
 """Of the models whose name is known, those with this in it are sent the preset's first words, as SillyTavern does."""
 PENDING = "pending"
+_NO_NAME = re.compile(r'[/?<>\\:*|"\x00-\x1f\x80-\x9f]')
+_RESERVED_NAME = re.compile(r"\.+|(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_BLANK_END = re.compile(r"[. ]+$")
 CHAT_FIELDS = ("scenario", "mes_example", "system_prompt")
 """What a chat may say in place of the card."""
 
@@ -80,7 +87,7 @@ def arrange_as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Pres
 def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem]) -> SillyTavernInputs:
     """What the assembly is made from."""
     story, settings = request.story, preset.settings
-    card = replace(request.card or CardFields(), name=char_of(request))
+    card = replace(request.card or CardFields(), name=name_of(request))
     own: dict[str, Any] = {name: text for name, text in story.card_fields.items() if name in CHAT_FIELDS}
     card = replace(card, **own)
     user = user_of(request)
@@ -131,8 +138,22 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
     )
 
 
+def name_of(request: ContextRequest) -> str:
+    """What the character is called: a name that no file could have loses those signs when SillyTavern takes it in."""
+    name, card = char_of(request), request.card
+    if request.story.group or card is None or name != card.name:
+        return name
+    return "" if card.is_unnamed else clean_name(name)
+
+
+def clean_name(name: str) -> str:
+    """*name* without the signs that no name of a file has."""
+    kept = _NO_NAME.sub("", name)
+    return _BLANK_END.sub("", "" if _RESERVED_NAME.fullmatch(kept) else kept)
+
+
 def user_of(request: ContextRequest) -> str:
-    """Whose name `{{user}}` is: the one the chat names, else whoever speaks, else the last who did."""
+    """Whose name `{{user}}` is: the one the chat names, else whoever speaks, else the last who did, else the owner."""
     if request.story.user:
         return request.story.user
     ours = request.turn is not None and any(
@@ -145,7 +166,7 @@ def user_of(request: ContextRequest) -> str:
         if (request.turn is not None)
         else []
     )
-    return others[-1] if others else ANYONE
+    return others[-1] if others else request.story.owner or ANYONE
 
 
 def lines_as_typed(turns: list[ContextItem], request: ContextRequest, *, char: str, user: str) -> tuple[ChatLine, ...]:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from familiar_connect.context.types import ContextItem, ItemTag, Layer
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.depth_groups import DepthText, group_by_depth
+from familiar_connect.presets.prompt_order import STORY_NODE
 from familiar_connect.presets.sillytavern.chat_messages import chat_pieces, lines_to_send
 from familiar_connect.presets.sillytavern.example_dialogue import example_blocks
 from familiar_connect.presets.sillytavern.js_text import js_trim
@@ -31,6 +32,7 @@ from familiar_connect.presets.sillytavern.prompt_collection import (
     TokenBudgetExceeded,
     author_note_for_turn,
     collect_prompts,
+    fill_story,
 )
 from familiar_connect.presets.sillytavern.scan_world import lore_without_room, scan_world
 from familiar_connect.presets.sillytavern.token_budget import ChatFitter
@@ -148,6 +150,8 @@ def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
     note = author_note_for_turn(inputs, world)
     if note is not None and note.position != "chat":
         opening.reader.read(note.text)
+    if any(node.identifier == STORY_NODE and node.is_enabled for node in inputs.nodes):
+        opening = opening.with_story_parts(fill_story(inputs, opening, note, world))
     collection = collect_prompts(inputs, opening, note, world)
     slots = PromptSlots(inputs.budget, inputs.count)
     fitting = ChatFitter(inputs, opening, collection, slots)
@@ -253,7 +257,7 @@ def _stand_by_main(
 ) -> None:
     """The author's note next to `main`; where `main` stands among the chat, in the same message."""
     prompt = collection.get("authorsNote")
-    if note is None or prompt is None or note.position == "chat":
+    if note is None or prompt is None or note.position == "chat" or collection.has_story:
         return
     first = note.position == "before_main"
     if slots.has("main"):

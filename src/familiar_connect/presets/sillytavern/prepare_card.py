@@ -51,6 +51,11 @@ class PreparedCard:
             return self
         return replace(self, reader=MacroReader(replace(self.reader.context, outlets=outlets)))
 
+    def with_story_parts(self, parts: Mapping[str, str]) -> PreparedCard:
+        """The same with what the parts of a story string stand for."""
+        context = self.reader.context
+        return replace(self, reader=MacroReader(replace(context, dynamic={**context.dynamic, **parts})))
+
 
 def prepare_card(inputs: SillyTavernInputs) -> PreparedCard:
     """The card's fields one by one, then the greeting in its place.

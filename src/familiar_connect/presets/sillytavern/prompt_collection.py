@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from familiar_connect.context.types import Layer
 from familiar_connect.llm.types import Role
+from familiar_connect.presets.prompt_order import STORY_NODE
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.types import Piece, SillyTavernInputs
 from familiar_connect.presets.story.types import AuthorNote
@@ -30,6 +31,8 @@ MARKED_SOURCES = {
     "charPersonality": "card:personality",
     "scenario": "card:scenario",
 }
+STORY_PARTS = frozenset({*MARKED_SOURCES, "personaDescription"})
+"""What a story string shows itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,11 @@ class PromptCollection:
         self._index: dict[str, int] = {}
         for index, prompt in enumerate(prompts):
             self._index.setdefault(prompt.identifier, index)
+
+    @property
+    def has_story(self) -> bool:
+        """Whether a story string says what stands above the chat."""
+        return STORY_NODE in self._index and STORY_NODE not in self.disabled
 
     def index(self, identifier: str) -> int | None:
         return self._index.get(identifier)
@@ -114,6 +122,8 @@ def collect_prompts(
     """Every prompt there is, read in the order in which later ones see what earlier ones set."""
     fillings = _fillings(inputs, opening, world)
     disabled = frozenset(node.identifier for node in inputs.nodes if not node.is_enabled)
+    if any(node.identifier == STORY_NODE and node.is_enabled for node in inputs.nodes):
+        disabled |= STORY_PARTS
     collection = PromptCollection(
         [_own(inputs, opening, node) for node in inputs.nodes if _takes_part(node, inputs)], disabled
     )
@@ -128,6 +138,25 @@ def collect_prompts(
         collection, opening, "jailbreak", opening.card.post_history_instructions, "card:post_history_instructions"
     )
     return collection
+
+
+def fill_story(
+    inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None, world: WorldInfo
+) -> dict[str, str]:
+    """What the parts of a story string stand for that no macro names, or that one names otherwise."""
+    own = next((node.content for node in inputs.nodes if node.identifier == "main"), "")
+    system = opening.reader.read(opening.card.system_prompt, original=own) if opening.card.system_prompt else ""
+    beside = opening.reader.read(note.text) if note is not None and note.position != "chat" else ""
+    return {
+        "system": system or opening.reader.read(own),
+        "persona": opening.persona if inputs.persona_position == "prompt" else "",
+        "wiBefore": world.before,
+        "loreBefore": world.before,
+        "wiAfter": world.after,
+        "loreAfter": world.after,
+        "anchorBefore": beside.strip() if note is not None and note.position == "before_main" else "",
+        "anchorAfter": beside.strip() if note is not None and note.position == "after_main" else "",
+    }
 
 
 def _takes_part(node: PresetNode, inputs: SillyTavernInputs) -> bool:

@@ -14,6 +14,9 @@ from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind,
 from familiar_connect.presets.world_info.types import ScanSettings, TimedEffects, WorldBook, WorldInfo
 from familiar_connect.support.text import utf16_length
 
+DEFAULT_CONTEXT, DEFAULT_ANSWER = 4095, 300
+"""SillyTavern's own sizes, for presets that name none."""
+
 
 @dataclass(frozen=True)
 class Piece:

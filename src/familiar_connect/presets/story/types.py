@@ -87,6 +87,8 @@ class Story:
 
     user: str = ""
     """What `{{user}}` is called; empty: whoever speaks."""
+    owner: str = ""
+    """What the owner is called, who is meant where nobody has spoken."""
     chat_id: str = ""
     """The chat's own name; empty: familiar and channel."""
     persona: str = ""

@@ -14,15 +14,16 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.presets.macros.types import MacroContext, Variables
-from familiar_connect.presets.sillytavern.arrange import DEFAULT_ANSWER, DEFAULT_CONTEXT, FixedChance
+from familiar_connect.presets.sillytavern.arrange import FixedChance
 from familiar_connect.presets.sillytavern.prepare_card import prepare_card
 from familiar_connect.presets.sillytavern.scan_world import scan_inputs
-from familiar_connect.presets.sillytavern.types import SillyTavernInputs
+from familiar_connect.presets.sillytavern.types import DEFAULT_ANSWER, DEFAULT_CONTEXT, SillyTavernInputs
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.presets.types import ChatLine, PresetSettings
 from familiar_connect.presets.world_info.explain_misses import NO_KEY, explain_misses
 from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
 from familiar_connect.presets.world_info.types import WorldEntry
+from familiar_connect.reply.message_view import lines_of_turns
 from familiar_connect.reply.turn_builder import ChannelSetup, TurnInputs, author_note_of
 from familiar_connect.support.clock import Clock
 
@@ -104,19 +105,8 @@ class LoreCheck:
         return LoreFindings(entries=tuple(found), counts=inputs.is_exact, problems=problems, depth=asked.settings.depth)
 
     def _lines(self, turns: list[HistoryTurn], typed: str, user: str) -> tuple[ChatLine, ...]:
-        name = self._card.read().name
-        lines = [
-            ChatLine(
-                name=turn.author.label if turn.author is not None else name if turn.role == "assistant" else user,
-                text=turn.display_text,
-                is_user=turn.role == "user",
-                is_narrator=turn.role == "system",
-                is_first=number == 0,
-                sent_at=turn.timestamp,
-            )
-            for number, turn in enumerate(turns)
-        ]
-        return (*lines, ChatLine(name=user, text=typed, is_user=True)) if typed.strip() else tuple(lines)
+        lines = lines_of_turns(turns, char=self._card.read().name, user=user)
+        return (*lines, ChatLine(name=user, text=typed, is_user=True)) if typed.strip() else lines
 
     def _inputs(
         self, channel_id: int, setup: ChannelSetup, inputs: TurnInputs, chat: tuple[ChatLine, ...], user: str
