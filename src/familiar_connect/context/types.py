@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, DisclosurePolicy, Readers, may_tell_all
 from familiar_connect.chat.scene import ChannelKind, Scene
@@ -27,14 +27,11 @@ from familiar_connect.context.layers import Layer as Layer
 from familiar_connect.context.layers import Modality as Modality
 from familiar_connect.context.layers import Priority as Priority
 from familiar_connect.identity import Author
-from familiar_connect.llm.types import Part, Role, Sampling, TextPart
+from familiar_connect.llm.types import Part, Role, Sampling, TextPart, TextTemplate
 from familiar_connect.presets.story.types import Story, StoryState
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.presets.world_info.types import WorldBook
 from familiar_connect.support.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from familiar_connect.llm.text.template import TextTemplate
 
 NO_DEADLINE = math.inf
 """A request's `deadline_s` where every provider is to be waited for."""

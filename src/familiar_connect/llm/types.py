@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from familiar_connect.llm.text.template import TextTemplate
+from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant"]
 
@@ -197,6 +194,63 @@ class Sampling:
         limits = [each for each in (self.max_output_tokens, other.max_output_tokens) if each is not None]
         stop = tuple(dict.fromkeys((*self.stop, *other.stop)))
         return replace(merged, stop=stop, max_output_tokens=min(limits, default=None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTemplate:
+    """The signs around the messages of a chat. Empty: nothing stands there."""
+
+    name: str = ""
+    """Of the preset or the built-in it comes from."""
+    system: str = ""
+    user: str = ""
+    assistant: str = ""
+    first_user: str = ""
+    first_assistant: str = ""
+    last_user: str = ""
+    last_assistant: str = ""
+    last_system: str = ""
+    user_end: str = ""
+    assistant_end: str = ""
+    system_end: str = ""
+    story_begin: str = ""
+    story_end: str = ""
+    chat_start: str = ""
+    """A line between what comes before the chat and the chat."""
+    user_first: str = ""
+    """What the user says where the chat begins with nothing of theirs."""
+    stop: tuple[str, ...] = ()
+    """What ends an answer where the model writes it."""
+    is_instruct: bool = True
+    """Whether there are sequences; else each line begins with the speaker's name."""
+    wraps: bool = False
+    """Whether each sequence has a line to itself."""
+    system_as_user: bool = False
+    names: str = "force"
+    """When names stand before words: none, force (in company) or always."""
+    stops_at_names: bool = True
+    """Whether the names of the others end an answer, too."""
+    example_heading: str = ""
+    """The line before each example dialogue."""
+    is_for_user: bool = False
+    """Whether the answer is what the user says next."""
+    answers_as: str = ""
+    """The name that the answer begins with; empty: none."""
+    user_name: str = field(default="", compare=False)
+    """Who the user is, where a line has no name."""
+    char_name: str = field(default="", compare=False)
+
+    def map_texts(self, read: Callable[[str], str]) -> TextTemplate:
+        """The same with each of its texts, but names, read by *read*."""
+        texts: dict[str, Any] = {
+            each.name: read(text)
+            for each in fields(self)
+            if each.name not in _NO_TEXTS and isinstance(text := getattr(self, each.name), str) and "{" in text
+        }
+        return replace(self, **texts, stop=tuple(map(read, self.stop)))
+
+
+_NO_TEXTS = ("name", "names", "answers_as", "user_name", "char_name")
 
 
 @dataclass(frozen=True)

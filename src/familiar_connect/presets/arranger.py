@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Prompt
-from familiar_connect.llm.types import TextPart
+from familiar_connect.llm.types import TextPart, TextTemplate
 from familiar_connect.presets.macro_context import (
     NativeArranger,
     build_macro_context,
@@ -36,9 +35,6 @@ from familiar_connect.presets.regex_scripts import rewrite_chat
 from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern, user_of
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity, PresetSettings
-
-if TYPE_CHECKING:
-    from familiar_connect.llm.text.template import TextTemplate
 
 
 class PresetArranger:

@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from familiar_connect.llm.text.template import TextTemplate
-from familiar_connect.llm.types import SamplerValue
+from familiar_connect.llm.types import SamplerValue, TextTemplate
 from familiar_connect.support.text import without_surrogates
 
 MAX_SIGN_CHARS = 2_000

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from familiar_connect.llm.types import Role, Sampling
-
-if TYPE_CHECKING:
-    from familiar_connect.llm.text.template import TextTemplate
+from familiar_connect.llm.types import Role, Sampling, TextTemplate
 
 
 class PresetFidelity(Enum):

@@ -1,4 +1,4 @@
-"""TextTemplate: how a chat becomes one text, for models that are given no messages but go on with what they read.
+"""How a chat becomes one text, for models that are given no messages but go on with what they read.
 
 `render_text(messages, template)` is that text, up to where the answer begins. Sequences stand before each message and
 suffixes behind it, as SillyTavern's instruct templates have them; without sequences every line begins with a name.
@@ -7,11 +7,11 @@ suffixes behind it, as SillyTavern's instruct templates have them; without seque
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import TextTemplate as TextTemplate
 
 EXAMPLES = ("example_user", "example_assistant")
 """Names of messages that are example dialogue: what the user says in it, and what the character does."""
@@ -24,61 +24,6 @@ NOBODY = "System"
 """Who speaks where nobody does."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextTemplate:
-    """The signs around the messages of a chat. Empty: nothing stands there."""
-
-    name: str = ""
-    """Of the preset or the built-in it comes from."""
-    system: str = ""
-    user: str = ""
-    assistant: str = ""
-    first_user: str = ""
-    first_assistant: str = ""
-    last_user: str = ""
-    last_assistant: str = ""
-    last_system: str = ""
-    user_end: str = ""
-    assistant_end: str = ""
-    system_end: str = ""
-    story_begin: str = ""
-    story_end: str = ""
-    chat_start: str = ""
-    """A line between what comes before the chat and the chat."""
-    user_first: str = ""
-    """What the user says where the chat begins with nothing of theirs."""
-    stop: tuple[str, ...] = ()
-    """What ends an answer where the model writes it."""
-    is_instruct: bool = True
-    """Whether there are sequences; else each line begins with the speaker's name."""
-    wraps: bool = False
-    """Whether each sequence has a line to itself."""
-    system_as_user: bool = False
-    names: str = "force"
-    """When names stand before words: none, force (in company) or always."""
-    stops_at_names: bool = True
-    """Whether the names of the others end an answer, too."""
-    example_heading: str = ""
-    """The line before each example dialogue."""
-    is_for_user: bool = False
-    """Whether the answer is what the user says next."""
-    answers_as: str = ""
-    """The name that the answer begins with; empty: none."""
-    user_name: str = field(default="", compare=False)
-    """Who the user is, where a line has no name."""
-    char_name: str = field(default="", compare=False)
-
-    def map_texts(self, read: Callable[[str], str]) -> TextTemplate:
-        """The same with each of its texts, but names, read by *read*."""
-        texts: dict[str, Any] = {
-            each.name: read(text)
-            for each in fields(self)
-            if each.name not in _NO_TEXTS and isinstance(text := getattr(self, each.name), str) and "{" in text
-        }
-        return replace(self, **texts, stop=tuple(map(read, self.stop)))
-
-
-_NO_TEXTS = ("name", "names", "answers_as", "user_name", "char_name")
 CHATML = TextTemplate(
     name="chatml",
     system="<|im_start|>system",
