@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -59,8 +60,21 @@ VERBS: CommandTable = {
     "doctor": ("doctor:doctor", "Check everything, and say what to do next."),
     "completion": ("completion:completion", "Print the shell code that makes Tab complete in bash, zsh or fish."),
 }
-FIRST_VERBS = ("chat", "web", "init", "list", "model", "connect", "run", "import", "memory", "doctor")
-"""What most people need, in the order they need it: `familiar -h` explains these."""
+FIRST_VERBS = {
+    "chat": "Talk here, offline.",
+    "web": "Talk in your browser.",
+    "init": "Make a familiar.",
+    "list": "List your familiars.",
+    "model": "Get a better model.",
+    "connect": "Use a model server.",
+    "run": "Go on Discord, Twitch.",
+    "import": "Import cards and chats.",
+    "memory": "See what it remembers.",
+    "doctor": "Check everything.",
+}
+"""What most people need, in the order they need it: `familiar -h` explains these; so briefly in a narrow window."""
+NARROW = 60
+"""Columns below which the help is as brief as can be, so that it still fits a screen."""
 MORE_VERBS = {
     "Talk": ("ask", "voice", "rehearse", *read_built_in_verbs()),
     "Share": ("export", "adopt", "pack", "backup", "restore", "preset", "regex"),
@@ -108,13 +122,27 @@ class Verbs(LazyGroup):
 
         return create_verb(ctx, *added[cmd_name])
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "VERB ..."] if ctx.meta.get(SHOW_ALL) else ["VERB ..."]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if formatter.width >= NARROW or ctx.meta.get(SHOW_ALL):
+            super().format_help_text(ctx, formatter)
+        else:
+            formatter.write_paragraph()
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if ctx.meta.get(SHOW_ALL):
             super().format_options(ctx, formatter)
             return
+        groups = {**MORE_VERBS, "Extensions": tuple(self._added(ctx))}
+        if formatter.width < NARROW:
+            formatter.write_dl(list(FIRST_VERBS.items()))
+            formatter.write_paragraph()
+            formatter.write_text(f"More: {', '.join(sorted(chain(*groups.values())))}")
+            return
         with formatter.section("Start here"):
             formatter.write_dl([(verb, self._table[verb][1]) for verb in FIRST_VERBS])
-        groups = {**MORE_VERBS, "Extensions": tuple(self._added(ctx))}
         with formatter.section("More verbs"):
             formatter.write_dl([(name, ", ".join(verbs)) for name, verbs in groups.items() if verbs])
 
@@ -203,7 +231,7 @@ Examples:
 )
 @click.pass_context
 def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
-    """Gives an AI character a life among your friends: memory you can read, prompts you can see."""
+    """An AI character among your friends, with a memory that you can read."""
     from familiar_connect.config.command import set_home_option
     from familiar_connect.support.free_memory import check_free_memory
     from familiar_connect.support.log import set_up_logging

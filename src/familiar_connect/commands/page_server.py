@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -278,7 +278,14 @@ def _build_parts(
         rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
         models=models,
         settings_at_start=read_settings(familiar.root),
+        read_aloud=partial(_read_aloud, home),
     )
+
+
+def _read_aloud(home: Path, root: Path, text: str) -> AsyncGenerator[bytes, None]:
+    from familiar_connect.commands.read_aloud import read_aloud  # speech is loaded when somebody listens
+
+    return read_aloud(home, root, text)
 
 
 def _announce(parts: WebParts, options: WebOptions) -> None:

@@ -35,6 +35,7 @@ class TurnOrder(Enum):
     natural = "natural"
     list = "list"
     pooled = "pooled"
+    manual = "manual"
 
 
 def _talkativeness(value: object) -> dict[str, float]:
@@ -55,7 +56,8 @@ class GroupConfig:
         TurnOrder.natural,
         enum_rule(TurnOrder),
         "Who answers: `natural`: who is named, then whom chance and talkativeness let speak, at least one; "
-        "`list`: everyone, in the order of `members`; `pooled`: one at a time, among those who have not spoken yet.",
+        "`list`: everyone, in the order of `members`; `pooled`: one at a time, among those who have not spoken yet; "
+        "`manual`: no one, until you ask for it with `/speak` or a click.",
     )
     max_replies: int = setting(
         DEFAULT_MAX_REPLIES, integer_rule(least=1), "The most replies that follow one message; each member has one."

@@ -16,9 +16,11 @@ _TRAVELS = (
 """What goes along with a line; `content` comes first and `view` last, because new words clear the view."""
 
 
-def take_back_all(history: HistoryStore, familiar_id: str, channel_id: int, clock: Clock) -> dict[int, str | None]:
-    """Take back everything that was said in a chat; the turns that are gone."""
-    standing = list_standing_turns(history, familiar_id, channel_id)
+def take_back_all(
+    history: HistoryStore, familiar_id: str, channel_id: int, clock: Clock, *, first_id: int = 0
+) -> dict[int, str | None]:
+    """Take back everything that was said in a chat, or all from one line on; the turns that are gone."""
+    standing = [each for each in list_standing_turns(history, familiar_id, channel_id) if each >= first_id]
     gone = TurnVersionStore(history, familiar_id, clock=clock).mark_turns(standing, TurnMark.undone)
     return dict.fromkeys(gone)
 

@@ -103,10 +103,10 @@ class ChatControls:
         return there[-number]
 
     async def find_line(self, channel_id: int, turn_id: int) -> HistoryTurn:
-        """The line that is that turn, among those that can be changed."""
-        found = next((turn for turn in await self.lines(channel_id) if turn.id == turn_id), None)
-        if found is None:
-            raise HistoryError(f"That line is gone, or too old: the newest {LOOK_BACK} can be changed.")
+        """The line that is that turn, however long ago it was said."""
+        found = await off_loop(self._history.turn_by_id, familiar_id=self._familiar_id, turn_id=turn_id)
+        if found is None or found.channel_id != channel_id or found.mark not in (None, TurnMark.hidden):
+            raise HistoryError("That line is gone.")
         return found
 
     async def find_message(self, channel_id: int, message_id: str) -> HistoryTurn | None:

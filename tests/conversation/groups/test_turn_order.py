@@ -56,7 +56,7 @@ def quiet(*ids: str) -> tuple[GroupSpeaker, ...]:
 def test_a_round_is_bounded_and_repeats_under_a_seed(
     speakers: tuple[GroupSpeaker, ...], rules: TurnRules, text: str, spoken: list[str], is_from_person: bool, seed: int
 ) -> None:
-    """At least one speaks unless all are muted, nobody twice, never more than allowed, nobody who is muted."""
+    """At least one speaks unless all are muted or wait to be asked, nobody twice, never too many, nobody muted."""
 
     def chosen() -> tuple[str, ...]:
         rng = random.Random(seed)
@@ -66,7 +66,8 @@ def test_a_round_is_bounded_and_repeats_under_a_seed(
     assert chosen() == chosen()
     assert set(chosen()) <= able
     assert len(set(chosen())) == len(chosen()) <= rules.max_replies
-    assert bool(chosen()) == bool(able)
+    waits = rules.order is TurnOrder.manual and is_from_person
+    assert bool(chosen()) == (bool(able) and not waits)
 
 
 @given(SPEAKERS, RULES, st.lists(TEXT, min_size=30, max_size=30), st.integers())
@@ -113,6 +114,15 @@ def test_talkativeness_is_how_often_somebody_speaks_unasked() -> None:
 def test_where_nobody_is_talkative_one_speaks_all_the_same() -> None:
     """A message is never met with silence."""
     assert len(choose_speakers(quiet("wren", "ember"), TurnRules(), text="hi", rng=random.Random(1))) == 1
+
+
+def test_by_hand_nobody_speaks_unasked() -> None:
+    """Whoever is named; asked to go on, one does who has not spoken."""
+    rules, rng = TurnRules(order=TurnOrder.manual), random.Random(0)
+    on = choose_speakers(EVERYONE, rules, spoken=["wren", "mira"], is_from_person=False, rng=rng)
+
+    assert choose_speakers(EVERYONE, rules, text="Mira?", rng=rng) == ()
+    assert on == ("ember",)
 
 
 def test_list_order_is_everybody_in_turn() -> None:

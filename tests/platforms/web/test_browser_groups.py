@@ -142,6 +142,39 @@ def test_a_group_is_made_talks_and_is_kept_by_each_of_them(
     assert words in done.stdout, done.stderr
 
 
+def test_a_group_waits_to_be_asked_or_keeps_talking(browser: Browser, running: PageProcess, home: Path) -> None:
+    """By hand nobody answers until a face is clicked; Keep talking begins round after round until one writes."""
+    write_group(home, "attic", ["ember", "wren"])
+    change_group(home, "attic", {"order": "manual"})
+    there = running.post("/groups/attic/talk").headers["location"]
+    with open_visit(browser, running.address) as visit:
+        page = visit.page
+        page.goto(f"{running.origin}{there}")
+        page.locator("[data-ready]").wait_for()
+        begun = len(lines(page))
+        say(page, "Ember, what is in this box?")
+        assert wait_for_lines(page, begun + 1)[-1][1] == "Ember, what is in this box?"
+        member(page, "Wren").get_by_role("button", name="let it speak now").click()
+        assert wait_for_lines(page, begun + 2)[-1][0] == "Wren"
+        keep = page.get_by_role("button", name="Keep talking")
+        keep.click()
+        page.wait_for_function("count => document.querySelectorAll('.message[data-id]').length >= count", arg=begun + 4)
+        assert keep.get_attribute("aria-pressed") == "true"
+        page.locator("#words").fill("Stop")
+        assert keep.get_attribute("aria-pressed") == "false"
+        page.locator(".chat:not(.busy)").wait_for()
+        assert page.locator(".message.notice").count() == 0
+        first = page.locator(".message.theirs[data-id]", has_text="what is in this box?")
+        first.hover()
+        for _ in range(2):
+            first.get_by_role("button", name="Take back from here on").click()
+        first.wait_for(state="detached")
+        assert len(lines(page)) == begun
+        assert visit.faults == []
+    done = run_program(home, "export", "chat", "--familiar", "wren", "--chat=group attic", "-o", "-")
+    assert "this box" not in done.stdout, done.stderr
+
+
 def test_a_line_is_changed_for_all_of_them(
     browser: Browser, running: PageProcess, model: ModelServer, home: Path
 ) -> None:
@@ -213,3 +246,11 @@ def test_a_group_needs_no_script(running: PageProcess, home: Path) -> None:
 
     assert clash.status == 409
     assert "The file says now: 3" in clash.body
+
+    up = {**ours, "was": unescape(dict(FIELD.findall(running.ask("GET", "/groups/hill-top").body))["was"])}
+    send_form(running, "/groups/hill-top", {**up, "order": "manual", "up": "wren"})
+    group = load_group(home, "hill-top")
+    send_form(running, "/groups/hill-top/delete", {})
+
+    assert (group.members, group.order) == (["wren", "ember"], TurnOrder.manual)
+    assert running.ask("GET", "/groups/hill-top").status == 400

@@ -10,6 +10,8 @@ from familiar_connect.bootstrap.starter import make_starter
 from tests.fakes.browser import Visit, open_visit
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import PageProcess, needs_page
+from tests.fakes.program import make_home
+from tests.fakes.speech_server import sound_answer, speech_endpoint
 from tests.platforms.web.test_browser_chat import answer_with, last_reply, say, wait_for_reply
 
 if TYPE_CHECKING:
@@ -53,6 +55,50 @@ def test_one_line_is_taken_back_and_its_neighbours_stay(visit: Visit, model: Mod
     assert "The first reply." not in sent
 
 
+def test_a_line_is_copied_and_all_from_one_on_is_taken_back(visit: Visit, model: ModelServer) -> None:
+    """As it was written, with its stars; Shift and Del asks once, and what was typed and not sent outlives a reload."""
+    answer_with(model, stream_answer("A *first* reply."), stream_answer("A second reply."), stream_answer("Well."))
+    page = visit.page
+    visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    say(page, "One trout")
+    wait_for_reply(page, "A first reply.")
+    last_reply(page).hover()
+    last_reply(page).get_by_role("link", name="Copy").click()
+    page.locator("[data-said=Copied]").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "A *first* reply."
+    say(page, "Two trouts")
+    wait_for_reply(page, "A second reply.")
+    first = page.locator(".message.theirs[data-id]", has_text="One trout").get_attribute("data-id")
+    question = page.locator(f'[data-id="{first}"]')
+    question.focus()
+    page.keyboard.press("e")
+    question.get_by_label("The line").fill("One trout, please")
+    answer_with(model, stream_answer("One trout it is."), stream_answer("Well."))
+    question.get_by_role("button", name="Save and answer again").click()
+    page.locator(".message[data-id]", has_text="Two trouts").wait_for(state="detached")
+    wait_for_reply(page, "One trout it is.")
+    assert "A second reply." not in str(model.requests[-1].payload)
+    assert "One trout, please" in str(model.requests[-1].payload)
+    question.focus()
+    page.keyboard.press("Shift+Delete")
+    page.locator(".status", has_text="this line and everything after it").wait_for()
+    assert page.locator(".message[data-id]", has_text="trout").count() == 2
+    page.keyboard.press("Shift+Delete")
+    question.wait_for(state="detached")
+    page.locator(".message[data-id]", has_text="One trout it is.").wait_for(state="detached")
+    page.locator("#words").fill("A thought that")
+    page.reload()
+    page.locator("[data-ready]").wait_for()
+    assert page.locator("#words").input_value() == "A thought that"
+    say(page, "And now?")
+    wait_for_reply(page, "Well.")
+    page.reload()
+    page.locator("[data-ready]").wait_for()
+
+    assert page.locator("#words").input_value() == ""
+    assert "trout" not in str(model.requests[-1].payload)
+
+
 def test_commands_in_a_notice_are_code(visit: Visit) -> None:
     """Not words between backticks."""
     page = visit.page
@@ -77,6 +123,34 @@ def test_what_is_missing_to_speak_is_explained(browser: Browser, tmp_path: Path)
         page.locator(".message.notice", has_text="Nothing here can understand speech yet.").wait_for()
 
         assert page.locator(".message.notice code", has_text="familiar voice").count() == 1
+
+
+def test_a_reply_is_read_aloud(browser: Browser, tmp_path: Path, model: ModelServer) -> None:
+    """What can be said of it, by the voice of the settings; what stands in the way is a sentence."""
+    answer_with(model, stream_answer("*nods* The **lamp** is lit."))
+    settings = make_home(tmp_path, model) / "character.toml"
+    text = settings.read_text(encoding="utf-8")
+    with speech_endpoint(sound_answer(bytes(9_600))) as mouth, PageProcess(tmp_path) as running:
+        voice = f'\n[tts]\nprovider = "openai"\nbase_url = "{mouth.base_url}"\n'
+        settings.write_text(text.replace("\n[tts]\n", voice), encoding="utf-8")
+        with open_visit(browser, running.address) as visit:
+            page = visit.page
+            page.locator("[data-ready]").wait_for()
+            say(page, "Is it dark?")
+            wait_for_reply(page, "The lamp is lit.")
+            last_reply(page).hover()
+            button = last_reply(page).get_by_role("link", name="Read it aloud")
+            button.click()
+            page.wait_for_function("() => !document.querySelector('[data-verb=aloud][aria-pressed]')")
+            spoken = [call.payload["input"] for call in mouth.calls]
+            settings.write_text(text.replace("\n[tts]\n", '\n[tts]\nprovider = "gemini"\n'), encoding="utf-8")
+            last_reply(page).focus()
+            page.keyboard.press("v")
+            page.locator(".message.notice", has_text="GEMINI").wait_for()
+            faults = visit.faults
+
+    assert spoken == ["The lamp is lit."]
+    assert faults == []
 
 
 def test_a_browser_that_gives_no_microphone_is_explained(browser: Browser, running: PageProcess) -> None:

@@ -118,6 +118,7 @@ def test_a_line_of_long_ago_that_changed_reads_so_when_it_is_seen_again(
     assert running.post(f"/chats/{CHANNEL_ID}/messages/{far}/edit", text="It reads otherwise now.").status == 200
     scroll(page, 300, far)
     page.locator(f'[data-id="{far}"]', has_text="It reads otherwise now.").wait_for()
+    assert running.post(f"/chats/{CHANNEL_ID}/messages/{last - LINES + 1}/hide").status == 200, "the very first"
     say(page, "Are you there?")
     wait_for_reply(page, "Here I am.")
 

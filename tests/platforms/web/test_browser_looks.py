@@ -14,7 +14,6 @@ from tests.fakes.page import PageProcess, needs_page
 from tests.platforms.web.test_browser_chat import (
     Gate,
     answer_with,
-    faults_in_light_and_dark,
     last_reply,
     say,
     wait_for_reply,
@@ -34,25 +33,6 @@ SWIPE = """(message, across) => {
     message.dispatchEvent(new TouchEvent("touchstart", at));
     message.dispatchEvent(new TouchEvent("touchend", { bubbles: true, changedTouches: touch(200 + across) }));
 }"""
-
-
-PAGES = (
-    *("/turns", "/why", "/why?q=tea", "/memory", "/memory?q=kettle", "/memory/people", "/memory/graph", "/review"),
-    *("/memory/file?path=self%2Fdescription.md", "/memory/edit?path=self%2Fdescription.md", "/memory/versions"),
-    *("/memory/versions?path=self%2Fdescription.md", "/memory/sources?path=self%2Fdescription.md"),
-    *(
-        "/import",
-        "/familiars",
-        "/groups",
-        "/picture",
-        "/you",
-        "/health",
-        "/settings",
-        "/settings/edit?key=budget_tokens",
-    ),
-    *("/connect", "/rehearsals", "/chats/999"),
-)
-"""Every page that needs nothing to have happened."""
 
 
 def size_of(part: Locator) -> tuple[float, float]:
@@ -216,17 +196,3 @@ def test_a_file_over_the_page_is_told_what_comes_of_it(visit: Visit) -> None:
     page.locator(".composer").evaluate(over)
 
     assert page.locator("#drop-veil").is_hidden()
-
-
-def test_axe_finds_no_serious_fault_on_any_page(browser: Browser, running: PageProcess) -> None:
-    """In light and dark, and none is wider than a phone."""
-    phone = {"viewport": PHONE["viewport"], "color_scheme": "light", "reduced_motion": "reduce"}
-    with open_visit(browser, running.address, **phone) as visit:
-        found = {}
-        for path in PAGES:
-            visit.page.goto(running.home + path)
-            found[path] = faults_in_light_and_dark(visit.page)
-            if not visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
-                found[path].append("wider than the window")
-
-    assert {path: faults for path, faults in found.items() if faults} == {}

@@ -140,7 +140,8 @@ def test_a_setting_is_found_and_changed(visit: Visit, running: PageProcess, home
 
 
 def test_a_rehearsal_is_played_to_its_end(visit: Visit, running: PageProcess) -> None:
-    """The page follows by itself."""
+    """The page follows by itself, and axe finds no serious fault."""
+    from tests.platforms.web.test_browser_chat import serious_faults
     from tests.platforms.web.test_rehearsals import SCRIPT
 
     page = visit.page
@@ -149,6 +150,7 @@ def test_a_rehearsal_is_played_to_its_end(visit: Visit, running: PageProcess) ->
     page.get_by_role("button", name="Play it").click()
     page.get_by_text("3 steps, 1 expectation held, 1 failed.").wait_for()
     page.get_by_text("Prompt for main prose").first.click()
+    assert serious_faults(page) == []
 
     assert page.locator("#step-1 pre", has_text="[system]").is_visible()
 

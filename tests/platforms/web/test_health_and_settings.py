@@ -109,8 +109,10 @@ def test_a_setting_is_changed_with_its_comments_kept(page: PageProcess, home: Pa
     shown = page.ask("GET", saved.headers["location"]).body
     changed = page.ask("GET", "/settings?changed=1").body
     after = file.read_text()
+    late = send_form(page, "/settings/edit", key="memory_writer.review", value="false", was="false", action="save")
     reset = send_form(page, "/settings/edit", key="memory_writer.review", action="reset")
 
+    assert (late.status, "This setting changed while the form was open" in late.body) == (409, True)
     assert '<option value="false" selected>' in form
     assert saved.status == 303
     assert "It takes effect from now on." in shown

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -100,6 +101,13 @@ def test_who_one_is_counts_from_the_next_reply_on(page: PageProcess, model: Mode
     assert "Write to Ember as Robin" in page.ask("GET", "/chats/1").body
     assert "A retired sailor" in page.ask("GET", "/you").body
     assert "A retired sailor" in asked
+
+    late = urlencode({"was": '{"name": "Robin", "persona": ""}', "name": "Robin", "persona": "A baker"})
+    clash = page.ask("POST", "/you", late, origin=page.origin)
+
+    assert clash.status == 409
+    assert "What is there now: <bdi>A retired sailor</bdi>" in clash.body
+    assert "A baker" in clash.body
     assert "Robin" in asked
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 
+from familiar_connect.config.groups import TurnOrder
 from familiar_connect.conversation.groups.roster import GroupRoster
 from familiar_connect.conversation.groups.turn_order import TurnRules, choose_follow_up, choose_speakers
 
@@ -35,6 +36,11 @@ class GroupRounds:
         self._latest_text = ""
         self.is_cut = False
         """The round under way is to end."""
+
+    @property
+    def waits_to_be_asked(self) -> bool:
+        """Nobody answers unless somebody lets them speak."""
+        return self._rules.order is TurnOrder.manual
 
     def note_person(self, text: str) -> None:
         """The person said *text*: whoever spoke before may speak again."""

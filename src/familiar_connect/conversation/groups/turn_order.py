@@ -1,6 +1,6 @@
 """Who of several familiars speaks next, and in which order.
 
-Pure: the same speakers, words and random source give the same answer. The three orders are SillyTavern's. Whatever the
+Pure: the same speakers, words and random source give the same answer. The four orders are SillyTavern's. Whatever the
 order, nobody speaks twice in one round and a round has an end, so that familiars never answer each other for ever.
 """
 
@@ -59,7 +59,7 @@ def choose_speakers(
     is_from_person: bool = True,
     rng: random.Random,
 ) -> tuple[str, ...]:
-    """Whose turn it is after *text*, in order; nobody only where everybody is muted.
+    """Whose turn it is after *text*, in order; nobody only where everybody is muted or waits to be asked.
 
     *spoken* are those who have spoken since a person last did, the latest last. Without *is_from_person* the group is
     asked to go on by itself.
@@ -73,6 +73,8 @@ def choose_speakers(
             chosen = [each.id for each in able]
         case TurnOrder.pooled:
             chosen = [_draw_pooled(able, () if is_from_person else spoken, rng)]
+        case TurnOrder.manual:
+            chosen = [] if is_from_person else [_draw_pooled(able, spoken, rng)]
         case TurnOrder.natural:
             chosen = _choose_natural(able, text, None if rules.allow_self_responses else last, rng)
     return tuple(dict.fromkeys(chosen))[: max(1, rules.max_replies)]

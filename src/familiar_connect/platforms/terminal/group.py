@@ -117,6 +117,8 @@ class GroupTerminal(TerminalPlatform):
             self.exit_code = EXIT_FAILED
         elif len(self._roster.silent_names) == len(self._members):
             self._screen.note("(Everyone is muted. /unmute NAME lets one of them speak.)")
+        elif self._rounds.waits_to_be_asked:
+            self._screen.note("(/speak NAME lets one of them answer, /speak anyone.)")
         else:
             self._screen.note("(No one said anything. Try saying it differently.)")
 

@@ -13,6 +13,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper
 from familiar_connect.platforms.web.addresses import FamiliarDispatcher, pages_at
+from familiar_connect.platforms.web.aloud_pages import AloudPages, ReadAloud
 from familiar_connect.platforms.web.attached_files import AttachmentPages
 from familiar_connect.platforms.web.character_export_pages import CharacterExportPages
 from familiar_connect.platforms.web.character_pages import CharacterPages
@@ -106,6 +107,8 @@ class WebParts:
     """All of the home; None: this one alone is shown."""
     groups: GroupRooms | None = None
     """Several familiars of the home in one chat; None: there are no such."""
+    read_aloud: ReadAloud | None = None
+    """Speaks a line of a chat; None: nothing here can."""
     reload: asyncio.Event | None = None
     """Set to have the familiars loaded again, with what their settings say then; None: only a new start does that."""
     run: str = field(default_factory=lambda: secrets.token_hex(RUN_BYTES))
@@ -173,6 +176,7 @@ def make_pages(parts: WebParts) -> OpenedPages:
         *ControlPages(parts.chats, PageControls(parts.familiar, parts.chats), chat_pages, renderer).routes(),
         *ChatShelfPages(parts.familiar, parts.chats, parts.program, renderer).routes(),
         *hear_pages.routes(),
+        *AloudPages(parts.familiar, parts.chats, parts.read_aloud, renderer).routes(),
         *AttachmentPages(parts.chats.attached_files, renderer).routes(),
         *PicturePages(parts.familiar.id, pictures, renderer).routes(),
         *LookPages(parts.familiar.id, pictures, renderer).routes(),

@@ -44,6 +44,7 @@ class ChatVerbs(Protocol):
     async def edit(self, channel_id: int, turn_id: int, text: str) -> None: ...
     async def hide(self, channel_id: int, turn_id: int) -> None: ...
     async def remove(self, channel_id: int, turn_id: int) -> None: ...
+    async def remove_from(self, channel_id: int, turn_id: int) -> None: ...
     async def move(self, channel_id: int, turn_id: int, step: int) -> int: ...
     async def branch(self, channel_id: int, turn_id: int) -> Chat: ...
     async def greet(self, channel_id: int, number: str) -> None: ...
@@ -74,6 +75,7 @@ class ControlPages:
             ("messages/{turn:number}/edit", self.edit, "POST"),
             ("messages/{turn:number}/hide", self.hide, "POST"),
             ("messages/{turn:number}/remove", self.remove, "POST"),
+            ("messages/{turn:number}/remove/rest", self.remove_from, "POST"),
             ("messages/{turn:number}/move/{way}", self.move, "POST"),
             ("messages/{turn:number}/branch", self.branch, "POST"),
         )
@@ -156,6 +158,13 @@ class ControlPages:
         chat = await self._pages.chat_of(request)
         async with self._verbs_of(chat) as verbs:
             await verbs.remove(chat.channel_id, request.path_params["turn"])
+        return self._done(request, chat)
+
+    async def remove_from(self, request: Request) -> Response:
+        """One line, and everything after it."""
+        chat = await self._pages.chat_of(request)
+        async with self._verbs_of(chat) as verbs:
+            await verbs.remove_from(chat.channel_id, request.path_params["turn"])
         return self._done(request, chat)
 
     async def move(self, request: Request) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.chats import Chat
+from familiar_connect.history.chats import Chat, list_standing_turns
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.platforms.group_talk import name_line_of, origin_of_line
 from familiar_connect.platforms.web.group_place import GroupSeat
@@ -57,6 +57,9 @@ class GroupControls:
     ) -> None:
         room = self._room
         last = await self._last_line()
+        if last.owner is None and room.rounds.waits_to_be_asked:
+            await room.go_on()
+            return
         if last.owner is None:
             await room.answer(last.turns[self._here.id].display_text)
             return
@@ -99,8 +102,7 @@ class GroupControls:
         own = [at for at, turn in enumerate(lines) if turn.author is not None and not turn.author.is_familiar]
         if not own:
             raise HistoryError("There is nothing to undo: no one has said anything yet.")
-        for turn in lines[own[-1] :]:
-            await self.remove(channel_id, turn.id)
+        await self.remove_from(channel_id, lines[own[-1]].id)
 
     async def line(self, channel_id: int, turn_id: int) -> HistoryTurn:
         """A line as it reads now."""
@@ -123,6 +125,22 @@ class GroupControls:
     async def remove(self, channel_id: int, turn_id: int) -> None:
         """Take one line back for everybody."""
         await self._change(turn_id, lambda seat, turn: seat.familiar.reply_path.controls.remove_turn(turn))
+
+    async def remove_from(self, channel_id: int, turn_id: int) -> None:
+        """Take a line and all that was said after it back for everybody."""
+        here = self._here
+        first = await self.line(here.channel_id, turn_id)
+        there = await off_loop(list_standing_turns, here.familiar.history_store, here.id, here.channel_id)
+        gone: dict[str, list[int]] = {}
+        async with self._room.lock:
+            for each in there[there.index(first.id) :]:
+                line = await self._line_of(await self.line(here.channel_id, each))
+                for id_, turn in line.turns.items():
+                    gone.setdefault(id_, []).append(turn.id)
+            for id_, turns in gone.items():
+                seat = self._room.seats[id_]
+                await seat.familiar.reply_path.controls.remove_turns(seat.channel_id, turns)
+                seat.chats.events.publish(seat.channel_id, "changed", ids=[])
 
     async def _change(self, turn_id: int, change: Callable[[GroupSeat, HistoryTurn], Awaitable[None]]) -> None:
         async with self._room.lock:

@@ -35,6 +35,7 @@ from familiar_connect.platforms.web.render import (
     redirect,
 )
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.no_follow import remove_file
 from familiar_connect.support.text import to_slug
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ ORDERS = {
     TurnOrder.natural: "Natural: whoever is named, then by chance and talkativeness",
     TurnOrder.list: "List: everybody, one after the other",
     TurnOrder.pooled: "Pooled: one at a time, whoever has not spoken yet",
+    TurnOrder.manual: "By hand: no one, until you click a face above the chat",
 }
 DONE = {
     "saved": "Saved. It counts from the next message on.",
     "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
+    "deleted": "Deleted. What was said stays with each of its members, as a chat.",
 }
 
 
@@ -81,6 +84,7 @@ class GroupPages:
             ("/groups/{name}", self.show, "GET"),
             ("/groups/{name}", self.save, "POST"),
             ("/groups/{name}/talk", self.talk, "POST"),
+            ("/groups/{name}/delete", self.delete, "POST"),
             ("/chats/{id:number}/group", self.show_bar, "GET"),
             ("/chats/{id:number}/group/speak", self.speak, "POST"),
             ("/chats/{id:number}/group/mute", self.mute, "POST"),
@@ -91,15 +95,17 @@ class GroupPages:
     # The groups of the home
 
     async def list_all(self, request: Request) -> Response:
-        return await off_loop(self._list, {}, "")
+        done = DONE.get(request.query_params.get("done", ""), "")
+        return await off_loop(self._list, {}, "", done)
 
-    def _list(self, typed: Mapping[str, str], problem: str) -> Response:
+    def _list(self, typed: Mapping[str, str], problem: str, done: str = "") -> Response:
         return self._renderer.page(
             "groups.html",
             status=400 if problem else 200,
             title="Groups",
             typed=typed,
             problem=problem,
+            done=done,
             groups=[self._listed(name) for name in list_groups(self._groups.home)],
             own_id=self._here,
             most=MOST_MEMBERS,
@@ -150,6 +156,15 @@ class GroupPages:
         channels = open_group_chat([home.familiars / each for each in members], label, is_new=is_new)
         at = self._here if self._here in members else members[0]
         return redirect(f"{pages_at(at)}/chats/{channels[list(members).index(at)]}")
+
+    async def delete(self, request: Request) -> Response:
+        """Take the file of a group away; its chats stay with each member."""
+        return await off_loop(self._delete, request.path_params["name"])
+
+    def _delete(self, name: str) -> Response:
+        load_group(self._groups.home, name)
+        remove_file(group_file(self._groups.home, name))
+        return redirect("/groups?done=deleted")
 
     # The settings of one
 
@@ -215,15 +230,18 @@ class GroupPages:
         if merged.conflicts:
             return self._form(name, merged.fields, there, clashes=merged.conflicts)
         try:
-            change_group(self._groups.home, name, self._values(config, merged.fields))
+            change_group(self._groups.home, name, self._values(config, merged.fields, sent.get("up", "")))
         except ConfigError as error:  # what was chosen stays in the form
             return self._form(name, mine, there, problem=str(error))
         return redirect(f"/groups/{name}?done={'merged' if merged.is_merged else 'saved'}")
 
-    def _values(self, config: GroupConfig, fields: Mapping[str, str]) -> dict[str, object]:
-        """*fields* as the keys of the file."""
+    def _values(self, config: GroupConfig, fields: Mapping[str, str], up: str) -> dict[str, object]:
+        """*fields* as the keys of the file; the member *up* changes places with the one before it."""
         ids = [each.removeprefix(MEMBER) for each in fields if each.startswith(MEMBER)]
         members = [each for each in ids if fields[f"{MEMBER}{each}"]]
+        at = members.index(up) if up in members else 0
+        if at:
+            members[at - 1 : at + 1] = [members[at], members[at - 1]]
         replies = fields["max_replies"]
         if not (replies.isascii() and replies.isdigit() and 1 <= int(replies[:4]) <= MOST_MEMBERS):
             raise ConfigError(f"the most replies must be a whole number from 1 to {MOST_MEMBERS}")

@@ -171,7 +171,8 @@ class GroupRoom:
         """Let those speak whose turn it is after the person said *text*."""
         async with self.lock:
             self.rounds.note_person(text)
-            if not await self.rounds.hold(is_from_person=True) and not self.rounds.is_cut:
+            has_spoken = await self.rounds.hold(is_from_person=True)
+            if not (has_spoken or self.rounds.is_cut or self.rounds.waits_to_be_asked):
                 everyone_is_muted = len(self.roster.silent_names) == len(self.seats)
                 self.publish("notice", text=ALL_MUTED if everyone_is_muted else NO_ONE_SPOKE)
 

@@ -13,7 +13,7 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.history.chats import MAX_NAME_CHARS, Chat
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
-from familiar_connect.slash.chats import branch_chat, delete_chat, move_line
+from familiar_connect.slash.chats import branch_chat, delete_chat, move_line, take_back_from
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import GREETING
 from familiar_connect.support.aio import off_loop
@@ -104,6 +104,11 @@ class PageControls:
         turn = await self.line(channel_id, turn_id)
         await self._controls.remove_turn(turn)
         self._chats.events.publish(channel_id, "changed", ids=[turn_id])
+
+    async def remove_from(self, channel_id: int, turn_id: int) -> None:
+        """Take a line back with all that was said after it."""
+        await take_back_from(self._familiar, channel_id, turn_id)
+        self._chats.events.publish(channel_id, "changed", ids=[])
 
     async def move(self, channel_id: int, turn_id: int, step: int) -> int:
         """Let a line change places with its neighbour; the turn it is then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from familiar_connect.audience import AudienceKind
 from familiar_connect.conversation.channels import KeptChannel
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.maintenance.field_merge import form_state, merge_fields, read_form_state
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
 from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
@@ -178,18 +179,32 @@ class PlacePages:
             self._watches.discard(channel_id)
 
     async def show_person(self, request: Request) -> Response:
-        return await off_loop(self._show_person)
+        return await off_loop(self._show_person, self._person(), ())
 
-    def _show_person(self) -> Response:
+    def _person(self) -> dict[str, str]:
+        return {"name": self._chats.own_name(), "persona": self._chats.persona()}
+
+    def _show_person(self, fields: dict[str, str], clashes: Sequence[str]) -> Response:
+        there = self._person()
         return self._renderer.page(
             "you.html",
+            status=409 if clashes else 200,
             title="You",
-            persona=self._chats.persona(),
-            called=self._chats.own_name(),
+            persona=fields["persona"],
+            called=fields["name"],
+            was=form_state(there),
+            clashes={each: there[each] for each in clashes},
             own_picture=self._chats.person_pictures.url_of(""),
         )
 
     async def change_person(self, request: Request) -> Response:
-        form = await read_form(request)
-        await off_loop(self._chats.change_person, form.get("name", ""), form.get("persona", ""))
+        return await off_loop(self._change_person, await read_form(request))
+
+    def _change_person(self, form: dict[str, str]) -> Response:
+        there = self._person()
+        mine = {each: form.get(each, "").strip() for each in there}
+        merged = merge_fields(read_form_state(form.get("was", "")) or there, mine, there)
+        if merged.conflicts:
+            return self._show_person(merged.fields, merged.conflicts)
+        self._chats.change_person(merged.fields["name"], merged.fields["persona"])
         return redirect("/")

@@ -61,6 +61,9 @@ class ShownSetting:
     """Whether a change counts at once."""
 
 
+CHANGED = "This setting changed while the form was open: below is what you wrote, and what the file says now"
+
+
 class SettingsPages:
     """The routes under `/settings`."""
 
@@ -146,7 +149,7 @@ class SettingsPages:
             raise ConfigError("there is no such setting; Settings lists them all")
         return self._renderer.page(
             "setting.html",
-            status=400 if problem else 200,
+            status=409 if problem == CHANGED else 400 if problem else 200,
             title=name,
             setting=found,
             words=found.value if words is None else words,
@@ -159,16 +162,20 @@ class SettingsPages:
         """Write it, or take it out of the file."""
         fields = await read_form(request)
         name, words = fields.get("key", "")[:MAX_WORD_CHARS], fields.get("value", "")
-        done, answer = await off_loop(self._save, name, None if fields.get("action") == "reset" else words)
+        wish = None if fields.get("action") == "reset" else words
+        done, answer = await off_loop(self._save, name, wish, fields.get("was"))
         if done and name.startswith(MODELS):
             await self._models.reload()
         elif done and name not in LIVE and self._reload is not None:
             self._reload.set()
         return answer
 
-    def _save(self, name: str, words: str | None) -> tuple[bool, Response]:
-        """Whether it was written, and the page that says so."""
+    def _save(self, name: str, words: str | None, was: str | None) -> tuple[bool, Response]:
+        """Whether it was written, and the page that says so. *was* is what the form began with."""
         key = find_setting(name)
+        now = next((each.value for each in self._shown() if each.name == name), was)
+        if was not in (None, now) and words != now:
+            return False, self._edit(name, words, CHANGED)
         try:
             value = None if words is None or not words.strip() else parse_setting(key, words, self._file)
             write_setting(self._file, key, value, defaults_path=self._profile)

@@ -45,11 +45,11 @@ NAMES = {
     ItemTag.AUTHOR_NOTE: "author's note",
     ItemTag.SERVER_INFO: "the place",
     ItemTag.USER_BLOCKS: "who you are",
-    ItemTag.SERVER_MEMORIES: "known of the place",
+    ItemTag.SERVER_MEMORIES: "notes about the place",
     ItemTag.PARTICIPANTS: "who is here",
     ItemTag.SUMMARY: "summary",
     ItemTag.PEOPLE: "people",
-    ItemTag.SHORT_TERM: "of today",
+    ItemTag.SHORT_TERM: "notes of today",
     ItemTag.TOOL_DEFINITIONS: "tools",
     ItemTag.DOCUMENTS: "documents",
     ItemTag.CONDITIONING: "rewards",
@@ -75,6 +75,11 @@ SOURCE_NAMES = {
     "card:post_history_instructions": "the card's last instructions",
     "author_note": "author's note",
     "persona": "who you are",
+    "card:depth_prompt": "character's note",
+    "history:earlier": "earlier in this talk",
+    "history:elsewhere": "said in other places",
+    "interruption": "what was interrupted",
+    "program_note": "a note of the program",
     "pending": "what is answered",
 }
 """The same for what has no tag."""
@@ -317,6 +322,8 @@ def _source_name(source: str) -> str:
     kind, _, rest = source.partition(":")
     if kind == "preset":
         return rest.partition(":")[2].replace("_", " ") or rest
+    if source.startswith("history:cross_channel:"):
+        return SOURCE_NAMES["history:elsewhere"]
     if kind == "world_info":
         return SOURCE_NAMES.get(source, f"World Info: {rest}")
     return SOURCE_NAMES.get(source, source)

@@ -5,7 +5,7 @@ const SWIPE_PX = 70;
 const SILENT_MS = 45_000; // the program gives a sign of life every 15 seconds
 const LOOK_EVERY_MS = 5000;
 const COME_BACK_MS = [1000, 2000, 4000, 8000, 15_000];
-const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", Delete: "remove", ArrowLeft: "back", ArrowRight: "next" };
+const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", y: "copy", v: "aloud", Delete: "remove", ArrowLeft: "back", ArrowRight: "next" };
 
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 
@@ -335,6 +335,7 @@ export async function start(root) {
     const files = attachments?.take() ?? [];
     if (isForeign || (!text.trim() && !files.length)) return;
     words.value = "";
+    words.dispatchEvent(new Event("input"));
     outbox.say(text, files);
     if (isApart) location.assign(`${BASE}/chats/${id}`); // it is sent from there
     else toEnd();
@@ -347,37 +348,14 @@ export async function start(root) {
   function setDraft(text) { words.value = text; words.focus(); words.dispatchEvent(new Event("input")); }
   const stopReply = () => ask(`${BASE}/chats/${id}/stop`);
 
-  async function edit(message) {
-    const answer = await fetch(`${BASE}/chats/${id}/messages/${message.dataset.id}/edit`, { headers: { accept: "application/json" } }).catch(() => null);
-    const facts = await told(answer);
-    if (!facts) return;
-    const body = message.querySelector(".words");
-    const before = [...body.childNodes];
-    const field = document.createElement("textarea");
-    field.className = "whole";
-    field.value = facts.text;
-    field.dir = "auto";
-    field.setAttribute("aria-label", "The line");
-    const tools = document.createElement("p");
-    tools.className = "tools";
-    tools.innerHTML = '<button type="button">Save</button><button type="button" class="quiet">Cancel</button><span class="soft"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves</span>';
-    const [save, cancel] = tools.querySelectorAll("button");
-    const leave = () => { body.replaceChildren(...before); message.focus(); };
-    const keep = async () => { if (await told(await ask(`${BASE}/chats/${id}/messages/${message.dataset.id}/edit`, { text: field.value })) && before.length) message.classList.remove("editing"); };
-    save.addEventListener("click", keep);
-    cancel.addEventListener("click", leave);
-    field.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") { event.stopPropagation(); leave(); }
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
-    });
-    field.style.minHeight = `${body.offsetHeight + 24}px`;
-    body.replaceChildren(field, tools);
-    field.focus();
-  }
-
   async function carryOut(verb, message) {
     const line = message ? `${BASE}/chats/${id}/messages/${message.dataset.id}` : null;
-    if (verb === "edit") return edit(message);
+    if (verb === "edit") return (await import(root.dataset.editor)).edit(message, { line, ask, told, next: messages()[messages().indexOf(message) + 1], chat: `${BASE}/chats/${id}` });
+    if (verb === "rest") return await told(await ask(`${line}/remove/rest`)) && isApart ? location.assign(`${BASE}/chats/${id}`) : null;
+    if (verb === "aloud") {
+      const button = message.querySelector('[data-verb="aloud"]');
+      return button && (await import(root.dataset.aloud)).toggle(button, note);
+    }
     if (verb === "hide" || verb === "remove") return told(await ask(`${line}/${verb}`));
     if (verb === "branch") {
       const facts = await told(await ask(`${line}/branch`));
@@ -422,7 +400,7 @@ export async function start(root) {
   root.addEventListener("problem", (event) => note(event.detail));
   root.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-verb]");
-    if (!tool) return;
+    if (!tool || tool.dataset.verb === "copy") return;
     event.preventDefault();
     tool.closest("details")?.removeAttribute("open");
     carryOut(tool.dataset.verb, tool.closest("[data-id]"));
@@ -455,10 +433,12 @@ export async function start(root) {
       event.preventDefault();
       (next ?? (event.key === "ArrowDown" ? words : focused)).focus();
     }
-    const verb = event.target.matches("pre, .table") && event.key.startsWith("Arrow") ? null : KEYS[event.key];
-    if (!verb || root.classList.contains("busy") || (verb === "remove" && !focused)) return;
+    const named = event.key === "Delete" && event.shiftKey ? "rest" : KEYS[event.key];
+    const verb = event.target.matches("pre, .table") && event.key.startsWith("Arrow") ? null : named;
+    if (!verb || root.classList.contains("busy") || (["remove", "rest"].includes(verb) && !focused)) return;
     event.preventDefault();
     if (verb === "back" || verb === "next") swipe(verb);
+    else if (verb === "copy" || verb === "rest") (focused ?? messages().at(-1))?.querySelector(`[data-verb="${verb}"]`)?.click();
     else carryOut(verb, focused ?? messages().at(-1));
   });
 
@@ -481,6 +461,7 @@ export async function start(root) {
   if (root.dataset.line) find(root.dataset.line)?.scrollIntoView({ block: "center" });
   else toEnd();
   (await import(root.dataset.earlierModule)).startEarlier(root, { log, list, address: `${BASE}/chats/${id}`, parse });
+  if (form.dataset.draft) (await import(form.dataset.draft)).keepDraft(words, `${BASE} ${history} ${id}`);
   form.noValidate = true; // a picture needs no words
   attachments = (await import(form.dataset.attach)).startAttachments(form, note);
   if (form.dataset.talk) (await import(form.dataset.talk)).startTalking(form, note);
