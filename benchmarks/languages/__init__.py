@@ -7,6 +7,9 @@ of a bystander and the second of whoever said it, then below `---` the chatter a
 speakers in turn. Every second fact is held back: rules may be tuned on the open ones alone, and nobody looks at single
 questions of the others. Each language is asked in a home of its own, and all of them in one home together, as on a
 server where everybody speaks their own.
+
+The sets in `long/` tell other things, each its own, and are asked among `LONG_LINES` lines: those of the file, what was
+said in the shorter set of that language, and then pairs of such lines in one.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from benchmarks.dialogues import Dialogue, Question, Turn
 FOLDER = Path(__file__).parent
 HALVES = ("open", "held")
 LINES_OF_A_DAY = 24
+LONG_LINES = 480
+STEPS = (7, 11)
+"""How far apart the two lines of a pair are taken from one pair to the next."""
 FIRST_DAY = datetime(2025, 3, 3, 18, 0, tzinfo=UTC)
 CATEGORY = 4
 """One message answers."""
@@ -42,8 +48,13 @@ def read_sets() -> list[LanguageSet]:
     return [read_set(path) for path in sorted(FOLDER.glob("*.txt"))]
 
 
-def read_set(path: Path) -> LanguageSet:
-    """One file, its facts at equal distances among the chatter."""
+def read_long_sets() -> list[LanguageSet]:
+    """The sets of `long/`, each among so much talk that little of it fits into a prompt."""
+    return [read_set(path, least=LONG_LINES) for path in sorted((FOLDER / "long").glob("*.txt"))]
+
+
+def read_set(path: Path, *, least: int = 0) -> LanguageSet:
+    """One file, its facts at equal distances among the chatter, which is made *least* lines long."""
     head, *rest = path.read_text(encoding="utf-8").splitlines()
     language, speakers = head.removeprefix("# ").split(": ", 1)
     names = speakers.split(", ")
@@ -54,12 +65,24 @@ def read_set(path: Path) -> LanguageSet:
         who, words = said.split(": ", 1)
         facts.append((who, words, (HALVES[number % 2], questions)))
     lines: list[Said] = []
-    chatter = rest[cut + 1 :]
+    chatter = _lengthen(rest[cut + 1 :], FOLDER / path.name, least) if least else rest[cut + 1 :]
     for number, words in enumerate(chatter):
         while facts and number * len(rest[:cut]) >= (len(rest[:cut]) - len(facts) + 0.5) * len(chatter):
             lines.append(facts.pop(0))
         lines.append((names[number % len(names)], words, None))
     return LanguageSet(language, lines + facts)
+
+
+def _lengthen(chatter: list[str], shorter: Path, least: int) -> list[str]:
+    """*chatter*, what the *shorter* set says, if there is one, and pairs of lines until there are *least* of them."""
+    lines = list(chatter)
+    if shorter.is_file():
+        lines += [words for _, words, _ in read_set(shorter).lines]
+    count = len(lines)
+    for number in range(least - count):
+        first, second = (lines[number * step % count] for step in STEPS)
+        lines.append(f"{first}, {second}")
+    return lines
 
 
 def as_dialogue(sets: list[LanguageSet], half: str, *, asked: str | None = None) -> Dialogue:
