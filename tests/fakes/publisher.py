@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 import zipfile
@@ -21,6 +22,8 @@ class Publisher:
     """For each of the first answers, how many bytes are sent before the connection ends."""
     ranges: list[str] = field(default_factory=list)
     url: str = ""
+    announced: str = ""
+    """The SHA-256 that is told of the file before it is sent; empty: that of the file."""
 
 
 @contextmanager
@@ -32,6 +35,15 @@ def publisher_of(
     over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            """As the large hubs do: what the file is, and that it lies elsewhere."""
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+            self.send_header("X-Linked-Size", str(len(published.content)))
+            digest = published.announced or hashlib.sha256(published.content).hexdigest()
+            self.send_header("X-Linked-Etag", f'"{digest}"')
+            self.end_headers()
+
         def do_GET(self) -> None:
             wanted = self.headers.get("Range", "")
             published.ranges.append(wanted)

@@ -153,7 +153,7 @@ def share_vectors(folder: str) -> None:
     from familiar_connect.memory.index import minilm
     from familiar_connect.memory.index.vectors.minilm_numpy import NumpyMiniLM
 
-    minilm._run = share(minilm._run, folder, "many")
+    minilm.mean_vectors = share(minilm.mean_vectors, folder, "many")
     NumpyMiniLM.embed = share(NumpyMiniLM.embed, folder, "few")  # type: ignore[method-assign]
 
 

@@ -17,6 +17,13 @@ from familiar_connect.commands.connect import ConnectOptions, connect_home, say_
 from familiar_connect.commands.exit_codes import asking_a_model
 from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.model_choice import ModelChoice, write_model
+from familiar_connect.commands.model_embedder import (
+    find_embedder,
+    get_embedder,
+    remove_embedder,
+    say_embedders,
+    use_embedder,
+)
 from familiar_connect.commands.usage_hints import MODEL_HINTS
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
@@ -83,6 +90,7 @@ def list_local_models(ctx: click.Context, as_json: bool) -> None:
         say(f"{free / MEGABYTE:,.0f} MB of memory free.")
     say()
     _say_rows(rows, is_narrow=sys.stdout.isatty() and terminal_width() < TABLE_COLUMNS)
+    say_embedders(home)
     say()
     say(f"Get one: `{command_name()} model get NAME`. Use it: `{command_name()} model use NAME`.")
 
@@ -140,6 +148,14 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
     from familiar_connect.llm.local.library import ModelLibrary
 
     home = home_of(ctx)
+    if (embedder := find_embedder(home, name)) is not None:
+        was_here = get_embedder(home, embedder, quiet=as_json)
+        if as_json:
+            say_json({"name": name, "folder": str(embedder.folder_in(home)), "was_here": was_here})
+            return
+        say(f"{name} is here already." if was_here else f"{name} is here, checked: {embedder.folder_in(home)}")
+        say(f"Use it: `{command_name()} model use {name}`")
+        return
     library = ModelLibrary(home)
     entry, target = library.entry(name), library.path_for(name)
     if name == EMBEDDED_MODEL:
@@ -221,6 +237,9 @@ def use_model(ctx: click.Context, what: str, familiar_id: str | None, model_id: 
         return connect_home(home, familiar_id, ConnectOptions(url=what, model=model_id, test=not no_test))
     if model_id is not None:
         raise ConfigError("--model goes with a URL: a name or a file says which model already")
+    if (embedder := find_embedder(home, what)) is not None:
+        use_embedder(home, embedder, familiar_id)
+        return 0
     chosen = what
     if what != EMBEDDED_MODEL:
         path = _local_file(home, what)
@@ -279,6 +298,8 @@ def remove_model(ctx: click.Context, name: str) -> int:
 
     home = home_of(ctx)
     name = name.removeprefix(EMBEDDED_PREFIX)
+    if (embedder := find_embedder(home, name)) is not None:
+        return remove_embedder(home, embedder)
     model_id = f"{EMBEDDED_PREFIX}{name}"
     users = [each.familiar or "new familiars" for each in _answering(home) if each.model == model_id]
     if users:

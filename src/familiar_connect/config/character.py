@@ -335,8 +335,8 @@ class CharacterConfig:
     embedder: str = setting(
         "auto",
         FILLED_TEXT,
-        "What finds meaning: `auto` (included, offline), `hashing`, a model that fastembed knows, or a server's, as in"
-        " `http://127.0.0.1:11434/v1#bge-m3`.",
+        "What finds meaning: `auto` (included, offline), `hashing`, `multilingual-e5-small` once it was fetched, a "
+        "model that fastembed knows, or a server's, as in `http://127.0.0.1:11434/v1#bge-m3`.",
         key="providers.content_search.embedder",
     )
     depth_inject_position: int = setting(

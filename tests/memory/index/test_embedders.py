@@ -131,7 +131,7 @@ def test_minilm_gives_the_same_vector_alone_and_in_company() -> None:
 def test_a_question_is_embedded_without_the_library_that_runs_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numpy gives the vector that onnxruntime gives, for a short text and a long one, and nothing else is loaded."""
     texts = ["Where did Bo bury the spoon?", "cello", "Ünïcode 東京 and a comma, " * 6]
-    usual = minilm._run(minilm._load_session(minilm._weights(), minilm.THREADS), _tokens(texts))
+    usual = minilm.mean_vectors(minilm._load_session(minilm._weights(), minilm.THREADS), _tokens(texts))
     loads: list[Path] = []
     monkeypatch.setattr(minilm, "_load_session", lambda path, threads: loads.append(path))
 

@@ -277,11 +277,11 @@ def _name_of(model: EmbeddingModel) -> str:
 
 def _fetch_weights(root: Path, *, quiet: bool) -> None:
     """Get the weights of the embedder that the settings name, with a sign of life; what stands in the way is said."""
-    from familiar_connect.memory.index import fastembed, minilm
-    from familiar_connect.memory.index.embedders.choice import is_address
+    from familiar_connect.memory.index import fastembed
+    from familiar_connect.memory.index.embedders.choice import is_address, is_our_own
 
     wanted = config_of(root).embedder
-    if wanted in ("auto", "hashing", minilm.MINILM_NAME) or is_address(wanted):
+    if is_our_own(wanted) or is_address(wanted):
         say(f"familiar: {wanted} needs no download.", err=True)
         return
     if (lacking := fastembed.why_unavailable(wanted, may_fetch=True)) is not None:
@@ -299,15 +299,11 @@ def _fetch_weights(root: Path, *, quiet: bool) -> None:
 
 def _offer_weights(root: Path) -> bool:
     """Ask once, at a terminal, whether weights that are missing may be fetched."""
-    from familiar_connect.memory.index import fastembed, minilm
-    from familiar_connect.memory.index.embedders.choice import is_address
+    from familiar_connect.memory.index import fastembed
+    from familiar_connect.memory.index.embedders.choice import is_address, is_our_own
 
     wanted = config_of(root).embedder
-    if (
-        wanted in ("auto", "hashing", minilm.MINILM_NAME)
-        or is_address(wanted)
-        or not (sys.stdin.isatty() and sys.stderr.isatty())
-    ):
+    if is_our_own(wanted) or is_address(wanted) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     if fastembed.why_unavailable(wanted, may_fetch=True) is not None or fastembed.weights_are_cached(wanted):
         return False

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.support.no_follow import open_file, remove_file
@@ -22,6 +22,9 @@ MAX_BREAKS = 5
 CHUNK_BYTES = 1 << 20
 AGAIN = "give the same command again: it continues from there"
 """How to go on after a download that broke off, wherever it came from."""
+MAX_MOVES = 4
+"""Times an address may lead to another one of the same publisher."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 
 
@@ -51,6 +54,29 @@ def download(url: str, part: Path, total: int, progress: Callable[[int, int], No
                         f"{AGAIN}."
                     ) from error
     progress(total, total)
+
+
+def ask_announced(url: str) -> tuple[int, str]:
+    """How many bytes the file at *url* has, and its SHA-256, as its publisher says them before any of it is sent."""
+    import httpx2
+
+    host = urlsplit(url).hostname or url
+    timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    try:
+        with httpx2.Client(timeout=timeout) as client:
+            for _ in range(MAX_MOVES):
+                answer = client.head(url, headers={"Accept-Encoding": "identity"})
+                count = answer.headers.get("x-linked-size", answer.headers.get("content-length", ""))
+                sha256 = answer.headers.get("x-linked-etag", "").strip('"')
+                if _SHA256.fullmatch(sha256) and count.isdecimal() and int(count) > 0:
+                    return int(count), sha256
+                moved = urljoin(url, answer.headers.get("location", ""))
+                if not answer.is_redirect or urlsplit(moved).netloc != urlsplit(url).netloc:
+                    break
+                url = moved
+    except httpx2.HTTPError as error:
+        raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
+    raise PublisherUnreachable(f"{host} answers with {answer.status_code} and does not say which file it has")
 
 
 def _append(

@@ -119,8 +119,8 @@ class MiniLMModel:
         if self._session is None and sum(map(len, tokens)) <= FEW_TOKENS:
             return _load_numpy(_weights()).embed(tokens)
         session = self._ready()
-        for batch in _batches(tokens):
-            found[batch] = _run(session, [tokens[place] for place in batch])
+        for batch in batches_of(tokens):
+            found[batch] = mean_vectors(session, [tokens[place] for place in batch])
         return found
 
     def _ready(self) -> Any:
@@ -153,6 +153,11 @@ def _load_session(path: Path, threads: int) -> Any:
     """Made once in a process: familiars side by side share it, and its memory."""
     if not _is_whole(path):
         raise _not_the_file(path)
+    return open_session(path, threads)
+
+
+def open_session(path: Path, threads: int = THREADS) -> Any:
+    """What computes with the weights in *path*."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -184,7 +189,7 @@ def _has_right_ends(path: Path) -> bool:
         return hashlib.sha256(ends + file.read()).hexdigest() == ENDS_SHA256
 
 
-def _batches(tokens: list[list[int]]) -> list[list[int]]:
+def batches_of(tokens: list[list[int]]) -> list[list[int]]:
     """Places of *tokens* in handfuls of like length: nothing is spent on padding."""
     found: list[list[int]] = []
     for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
@@ -196,7 +201,7 @@ def _batches(tokens: list[list[int]]) -> list[list[int]]:
     return found
 
 
-def _run(session: Any, batch: list[list[int]]) -> NDArray[np.float32]:
+def mean_vectors(session: Any, batch: list[list[int]]) -> NDArray[np.float32]:
     """The mean of the token vectors of each text, at length one."""
     import numpy as np
 
@@ -207,7 +212,8 @@ def _run(session: Any, batch: list[list[int]]) -> NDArray[np.float32]:
         ids[row, : len(numbers)] = numbers
         mask[row, : len(numbers)] = 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    hidden = session.run(None, inputs)[0]
+    wanted = {each.name for each in session.get_inputs()}
+    hidden = session.run(None, {name: values for name, values in inputs.items() if name in wanted})[0]
     summed = np.einsum("bsd,bs->bd", hidden, mask.astype(np.float32))
     lengths = np.linalg.norm(summed, axis=1, keepdims=True)
     return np.asarray(summed / np.maximum(lengths, 1e-12), dtype=np.float32)

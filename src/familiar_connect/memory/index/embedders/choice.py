@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.memory.index.hashing import HASHING_NAME, HashingModel
 from familiar_connect.support.sqlite import connect_unlinked
 
@@ -20,10 +21,12 @@ def choose_embedder(
 ) -> tuple[EmbeddingModel, str]:
     """The embedder to use here, and a sentence that says which it is and why.
 
-    *wanted* is `auto` (the one that came with the program), `hashing`, the name of a model fastembed knows, or the
-    address of a server. What an *index* was made with stays in use while its server is away: words are found.
+    *wanted* is `auto` (the one that came with the program), `hashing`, `multilingual-e5-small` where it was fetched
+    into the home of the *index*, the name of a model fastembed knows, or the address of a server. What an *index* was
+    made with stays in use while its server is away: words are found.
     """
     from familiar_connect.memory.index import minilm
+    from familiar_connect.memory.index.embedders import e5
 
     if wanted == HASHING_NAME:
         wanted = "hashing"
@@ -33,6 +36,11 @@ def choose_embedder(
         model, lacking = _choose_endpoint(wanted, known[1] if known is not None and known[0] == wanted else None)
         if model is not None:
             return model, " ".join(filter(None, (f"{wanted} (a server's).", lacking)))
+    elif wanted == e5.E5_NAME:
+        folder = _models_beside(index) / e5.E5_NAME
+        lacking = e5.why_unavailable(folder)
+        if lacking is None:
+            return e5.E5Model(folder), f"{wanted}, offline, in about a hundred languages."
     elif wanted not in ("auto", "hashing", minilm.MINILM_NAME):
         from familiar_connect.memory.index import fastembed
 
@@ -49,9 +57,22 @@ def choose_embedder(
     return HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
 
 
+def _models_beside(index: Path | None) -> Path:
+    """The folder of models in the home whose familiar the *index* is of."""
+    return FamiliarFolder(index.parents[2]).home.models if index is not None else Path()
+
+
 def lacks_embedder(wanted: str, model: EmbeddingModel) -> bool:
     """Whether *model* finds no meaning although the settings want one that does."""
     return isinstance(model, HashingModel) and wanted not in ("hashing", model.name)
+
+
+def is_our_own(wanted: str) -> bool:
+    """Whether the settings name an embedder that needs no fastembed: it came along, or `model get` fetches it."""
+    from familiar_connect.memory.index.embedders.e5 import E5_NAME
+    from familiar_connect.memory.index.minilm import MINILM_NAME
+
+    return wanted in ("auto", "hashing", MINILM_NAME, E5_NAME)
 
 
 def is_address(wanted: str) -> bool:
