@@ -149,7 +149,7 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
 
     home = home_of(ctx)
     if (embedder := find_embedder(home, name)) is not None:
-        was_here = get_embedder(home, embedder, quiet=as_json)
+        was_here = get_embedder(home, embedder, quiet=as_json, show=lambda title: fetch_progress(title, quiet=as_json))
         if as_json:
             say_json({"name": name, "folder": str(embedder.folder_in(home)), "was_here": was_here})
             return

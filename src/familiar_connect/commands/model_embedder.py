@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,13 @@ def find_embedder(home: Path, name: str) -> Embedder | None:
     return read_embedders(home).get(name)
 
 
-def get_embedder(home: Path, entry: Embedder, *, quiet: bool) -> bool:
-    """Fetch what is missing of *entry*; whether it was all there."""
-    from familiar_connect.commands.model import fetch_progress
+Progress = Callable[[int, int], None]
+
+
+def get_embedder(
+    home: Path, entry: Embedder, *, quiet: bool, show: Callable[[str], AbstractContextManager[Progress]]
+) -> bool:
+    """Fetch what is missing of *entry*; whether it was all there. *show* gives what is told how far a file is."""
     from familiar_connect.llm.local.embedders import fetch_embedder
 
     if entry.is_in(home):
@@ -35,9 +40,7 @@ def get_embedder(home: Path, entry: Embedder, *, quiet: bool) -> bool:
     if not quiet:
         say(f"Fetching {entry.title}, licence {entry.licence}.", err=True)
     with ExitStack() as bars:
-        fetch_embedder(
-            entry, home, progress=lambda title: bars.enter_context(fetch_progress(f"{entry.name} {title}", quiet=quiet))
-        )
+        fetch_embedder(entry, home, progress=lambda title: bars.enter_context(show(f"{entry.name} {title}")))
     return False
 
 

@@ -91,9 +91,14 @@ def read_catalogue(home: Path | None = None) -> list[CatalogueModel]:
 
 @cache
 def _shipped() -> tuple[CatalogueModel, ...]:
+    return tuple(_models(read_shipped("model"), SHIPPED))
+
+
+def read_shipped(kind: str) -> list[object]:
+    """The rows of one *kind* in the program's own list."""
     # Part of the program, which may be installed through links.
-    rows = parse_toml(SHIPPED.read_text(encoding="utf-8"), SHIPPED)["model"]
-    return tuple(_models(rows if isinstance(rows, list) else [], SHIPPED))
+    rows = parse_toml(SHIPPED.read_text(encoding="utf-8"), SHIPPED)[kind]
+    return rows if isinstance(rows, list) else []
 
 
 def _models(rows: list[object], file: Path) -> list[CatalogueModel]:

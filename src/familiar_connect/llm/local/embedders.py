@@ -13,9 +13,9 @@ from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import LOCAL_MODEL_NAME
-from familiar_connect.config.toml import parse_toml, read_rows
+from familiar_connect.config.toml import read_rows
 from familiar_connect.errors import ConfigError, ModelSetupError
-from familiar_connect.llm.local.catalogue import MAX_BYTES, PUBLISHER, SHIPPED, CatalogueModel
+from familiar_connect.llm.local.catalogue import MAX_BYTES, PUBLISHER, CatalogueModel, read_shipped
 from familiar_connect.llm.local.fetch import fetch_model
 from familiar_connect.llm.local.publisher import PublisherUnreachable, ask_announced
 from familiar_connect.support.web_origin import is_this_machine
@@ -56,8 +56,7 @@ class Embedder:
 def read_embedders(home: Path) -> dict[str, Embedder]:
     """By name; the owner's own replace those of the same name."""
     own = HomeFolder(home).catalogue_file
-    shipped = parse_toml(SHIPPED.read_text(encoding="utf-8"), SHIPPED)["embedder"]
-    rows = [*(shipped if isinstance(shipped, list) else []), *read_rows(own, "embedder")]
+    rows = [*read_shipped("embedder"), *read_rows(own, "embedder")]
     try:
         return {each.name: each for each in map(_read, rows)}
     except (KeyError, TypeError, ValueError):

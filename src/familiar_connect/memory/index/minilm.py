@@ -153,10 +153,10 @@ def _load_session(path: Path, threads: int) -> Any:
     """Made once in a process: familiars side by side share it, and its memory."""
     if not _is_whole(path):
         raise _not_the_file(path)
-    return open_session(path, threads)
+    return open_weights(path, threads)
 
 
-def open_session(path: Path, threads: int = THREADS) -> Any:
+def open_weights(path: Path, threads: int = THREADS) -> Any:
     """What computes with the weights in *path*."""
     import onnxruntime
 

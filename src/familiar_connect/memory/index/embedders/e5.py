@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.command import command_name
 from familiar_connect.errors import FamiliarError
-from familiar_connect.memory.index.minilm import batches_of, mean_vectors, open_session
+from familiar_connect.memory.index.minilm import batches_of, mean_vectors, open_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +80,7 @@ class E5Model:
             raise E5Unavailable(reason)
         path = self._folder / WEIGHTS_FILE
         try:
-            session = open_session(path)
+            session = open_weights(path)
         except Exception as error:  # whatever the library makes of a file that is no model
             raise E5Unavailable(f"{path} cannot be loaded ({type(error).__name__}): fetch it again.") from error
         return session, UnigramTokenizer.load(self._folder / TOKENIZER_FILE)
