@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ PAGES = (
 )
 """What needs nothing to have happened, and is in no list of another test."""
 PIECES = re.compile(
-    r"/$|.*/(events|messages|group|export|day|whole|panel|data|rows|offer|picture|expression|sent/\{key\})$"
+    r"/$|.*/(events|messages|group|export|day|whole|panel|data|rows|offer|picture|expression|aloud|sent/\{key\})$"
     r"|/look\.css|/running/.*|/chats/\{id:number\}/messages/\{turn:number\}"
 )
 """Parts of a page, files, and what only leads on."""
@@ -41,12 +42,22 @@ ELSEWHERE = ("/rehearsals/1", "/places/1")
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Path:
-    """Two familiars that are a group."""
+    """Two familiars that are a group; a model sums up what is said to the first."""
     made = tmp_path_factory.mktemp("every")
-    write_user_name(make_home(made, model) / "character.toml", "Sam")
+    settings = make_home(made, model) / "character.toml"
+    write_user_name(settings, "Sam")
+    with settings.open("a", encoding="utf-8") as file:
+        file.write(f'\n[llm.history_summary]\nmodel = "test-model"\nbase_url = "{model.base_url}"\n')
     make_starter(made, "wren", name="Wren", user_name="Sam")
     write_group(made, "hearth", ["ember", "wren"])
     return made
+
+
+@pytest.fixture(scope="module")
+def running(home: Path) -> Iterator[PageProcess]:
+    with PageProcess(home, "--familiar", "ember") as page:
+        page.enter()
+        yield page
 
 
 @pytest.fixture(scope="module")

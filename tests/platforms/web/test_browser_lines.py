@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = needs_page
 
+EDGES = """(message) => [0, ...[".versions", ".verbs"].flatMap((part) => {
+    const { left, right } = message.querySelector(part).getBoundingClientRect();
+    return [left, right];
+}), innerWidth]"""
 TARGETS = """() => [...document.querySelectorAll("button, summary, .button, .composer a, .bar a")]
     .filter((each) => each.offsetParent && each.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
     .map((each) => [each.getBoundingClientRect(), each.title || each.textContent.trim().slice(0, 30)])
@@ -173,6 +177,13 @@ def test_buttons_are_large_enough_for_a_thumb(browser: Browser, running: PagePro
         page.locator("[data-ready]").wait_for()
         say(page, "Hello from the bus")
         wait_for_reply(page, "A reply.")
+        verbs = last_reply(page).locator(".verbs")
         last_reply(page).locator(".versions").wait_for()
-
+        edges = last_reply(page).evaluate(EDGES)
         assert page.evaluate(TARGETS) == []
+        verbs.get_by_role("button", name="More for this line").click()
+        verbs.get_by_role("button", name="Take this line back").wait_for()
+        assert page.evaluate(TARGETS) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+    assert edges == sorted(edges), "versions, then verbs, within the window"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from familiar_connect.audience import Audience, AudienceKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.platforms.web.import_pages import guess_kind, safe_name
+from familiar_connect.platforms.web.import_pages import guess_kind, safe_name, without_commands
 from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from tests.fakes.model_server import ModelServer, stream_answer
@@ -127,6 +127,19 @@ async def test_a_report_names_files_from_within_the_home() -> None:
     program = OwnProgram((sys.executable, "-c", code, "--home", home))
 
     assert await program.read_text("import") == str(Path("familiars", "a.md"))
+
+
+def test_a_report_sends_nobody_to_a_command_line() -> None:
+    """What it says to type goes, and what it says besides stays."""
+    says = (
+        "Imported 4 of 4 messages.\nContinue it: `familiar chat --chat 'Wren - evening'`\n"
+        "5 messages wait: that happens while it runs, or now with `.venv/bin/familiar memory write-now`.\n\n"
+        "Use `tea`.\nSee it: `python3 run.py preset show`. Turn it off: `python3 run.py preset off`."
+    )
+
+    assert without_commands(says) == (
+        "Imported 4 of 4 messages.\n5 messages wait: that happens while it runs.\n\nUse `tea`."
+    )
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(page: PageProcess) -> None:

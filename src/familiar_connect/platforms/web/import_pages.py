@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 IMPORT_PATH = "/import"
 LONGEST_S = 600.0
 MAX_NAME_CHARS = 120
+_COMMAND = r"`(?:[^`\s]*familiar|python3 run\.py) [^`]*`"
+_TYPE = re.compile(rf"[^`:.]+: {_COMMAND}(?:\. ?)?")
+_OR_TYPE = re.compile(rf",? or (?:now )?(?:with |by )?{_COMMAND}")
 VERBS: dict[str, tuple[str, ...]] = {
     "card": ("init", "--from-card"),
     "chat": ("import", "chat"),
@@ -159,7 +162,13 @@ async def import_file(program: OwnProgram, kind: str, name: str, content: bytes,
         path = Path(folder) / safe_name(name)
         await off_loop(path.write_bytes, content)
         report = await program.read_text(*VERBS[kind], str(path), *words, timeout_s=LONGEST_S)
-    return report.replace(f"{folder}/", "")
+    return without_commands(report.replace(f"{folder}/", ""))
+
+
+def without_commands(report: str) -> str:
+    """*report* without what it says to type: the page has buttons for that."""
+    lines = ((line, _TYPE.sub("", _OR_TYPE.sub("", line))) for line in report.splitlines())
+    return "\n".join(left for line, left in lines if left.strip() or not line.strip())
 
 
 async def make_familiar(program: OwnProgram, familiar_id: str, name: str, called: Sequence[str] = ()) -> None:

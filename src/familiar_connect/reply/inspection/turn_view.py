@@ -64,6 +64,8 @@ NAMES = {
     ItemTag.PREFILL: "first words of the reply",
 }
 """Blocks in plain words; others go by their own name."""
+NOT_BY_TAG = {"mode_instructions": "how to write here", "character:depth_prompt": "character's note"}
+"""What stands where an author's note does, and is none: by how its source begins."""
 SOURCE_NAMES = {
     "world_info:before": "World Info before the card",
     "world_info:after": "World Info after the card",
@@ -312,6 +314,8 @@ def _facts_of(note: DroppedNote) -> dict[str, object]:
 
 
 def _plain_name(tag: str, source: str) -> str:
+    if named := next((name for start, name in NOT_BY_TAG.items() if source.startswith(start)), ""):
+        return named
     try:
         return NAMES[ItemTag(tag)]
     except (KeyError, ValueError):

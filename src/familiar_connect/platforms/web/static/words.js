@@ -44,3 +44,9 @@ document.addEventListener("click", (event) => {
   if (status) status.textContent = button.dataset.ask;
   setTimeout(() => { delete button.dataset.said; if (status?.textContent === button.dataset.ask) status.textContent = ""; }, ASKED_MS);
 }, true);
+
+// On a phone the less common buttons of a line come when they are asked for.
+document.addEventListener("click", (event) => {
+  const more = event.target.closest?.("[data-more-verbs]");
+  if (more) more.setAttribute("aria-expanded", String(more.parentElement.classList.toggle("all")));
+});
