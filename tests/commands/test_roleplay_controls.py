@@ -117,3 +117,16 @@ def test_lines_says_that_there_are_older_ones(tmp_path: Path) -> None:
     assert "There are older ones; /lines 20 shows more." in done.stdout
     assert done.stdout.count("There are older ones; /lines shows at most 50.") == 1
     assert done.stdout.count("There are older ones") == 2
+
+
+def test_one_line_is_hidden_moved_or_deleted_and_undo_still_takes_one_exchange(tmp_path: Path) -> None:
+    """A hidden question is taken back with its answer, and nothing before it."""
+    with model_endpoint(*[stream_answer(f"Answer {n}.") for n in "123"]) as server:
+        make_home(tmp_path, server)
+        said = "One\nTwo\nThree\n/move 1 up\n/move 2 down\n/hide 2\n/undo\n/delete 1\n/move 1 aside\n/lines\n"
+        done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said=said)
+
+    assert "Removed from this chat (1 exchange, 2 lines)" in done.stdout, done.stdout
+    assert "Removed from this chat; no prompt, search or memory uses it now:\n  Ember: Answer 2." in done.stdout
+    assert "Say up or down" in done.stdout + done.stderr
+    assert done.stdout.splitlines()[-3:] == ["  3  Sam: One", "  2  Ember: Answer 1.", "  1  Sam: Two"]

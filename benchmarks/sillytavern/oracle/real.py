@@ -22,6 +22,8 @@ PACKAGE = f"sillytavern@{VERSION}"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "familiar-connect-benchmarks" / VERSION
 INSTALL_S, START_S = 900, 600
 """Its first start also puts its page together, which takes minutes on a busy computer."""
+PAGE_TRIES = 5
+IS_LOADED = "() => document.readyState === 'complete' && window.SillyTavern?.getContext"
 FROZEN = "2025-03-14T15:09:26Z"
 PAGE = Path(__file__).with_name("page.js")
 CONFIG = "skipContentCheck: true\nlisten: false\nbrowserLaunch:\n  enabled: false\nlogging:\n  minLogLevel: 3\n"
@@ -58,7 +60,10 @@ def install(cache: Path = CACHE) -> Path:
 @contextmanager
 def serve(program: Path, data: Path) -> Iterator[str]:
     """SillyTavern's server with *data* as its folder; its address."""
-    data.mkdir(parents=True, exist_ok=True)
+    settings = data / "default-user" / "settings.json"
+    if not settings.exists():  # which it copies itself only together with all of its other contents
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(program / "default" / "content" / "settings.json", settings)
     config = data / "config.yaml"
     config.write_text(CONFIG, encoding="utf-8")
     port = free_port()
@@ -110,6 +115,22 @@ class RealSillyTavern:
         return texts
 
 
+def prepare_page(page: Any) -> None:
+    """Have the page ready for cases; on its first visits it loads itself again while it is being prepared."""
+    from playwright.sync_api import Error
+
+    script = PAGE.read_text(encoding="utf-8").split("\n", 2)[2]
+    for left in reversed(range(PAGE_TRIES)):
+        try:
+            page.wait_for_function(IS_LOADED)
+            page.evaluate(script)
+            return
+        except Error as error:
+            if not left or "context was destroyed" not in str(error):
+                raise
+            page.wait_for_load_state()
+
+
 @contextmanager
 def open_sillytavern(cache: Path = CACHE) -> Iterator[RealSillyTavern]:
     """SillyTavern, running; `OracleMissing` says why not."""
@@ -124,7 +145,7 @@ def open_sillytavern(cache: Path = CACHE) -> Iterator[RealSillyTavern]:
             page.set_default_timeout(START_S * 1000)
             page.clock.set_fixed_time(FROZEN)
             page.goto(address)
-            page.evaluate(PAGE.read_text(encoding="utf-8").split("\n", 2)[2])
+            prepare_page(page)
             yield RealSillyTavern(page)
         finally:
             browser.close()

@@ -56,14 +56,6 @@ GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
 
 FOR_ONE_ALONE = frozenset(
     {
-        "regenerate",
-        "swipe",
-        "continue",
-        "impersonate",
-        "undo",
-        "edit",
-        "hide",
-        "unhide",
         "chat",
         "branch",
         "greeting",

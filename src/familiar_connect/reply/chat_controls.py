@@ -152,7 +152,7 @@ class ChatControls:
         """Take the last *count* exchanges back: what people said, and the replies to it. The turns, oldest first."""
         channel_id = door.channel_id
         await self._queue.wait_until_channel_idle(channel_id)
-        gone = _last_exchanges(await self._visible(channel_id), count)
+        gone = _last_exchanges(await self._visible(channel_id, with_hidden=True), count)
         await off_loop(self._versions.mark_turns, [turn.id for turn in gone], TurnMark.undone)
         for turn in gone:
             self._on_change(channel_id, turn.id, None)
@@ -162,6 +162,14 @@ class ChatControls:
                 if turn.role == "assistant":
                     await self._rewrite(door.place, turn, "")
         return gone
+
+    async def remove_line(self, door: ControlDoor, number: int) -> HistoryTurn:
+        """Take the line with that number back; where it is the familiar's and can be rewritten, the place shows it."""
+        turn = await self.line(door.channel_id, number)
+        await self.remove_turn(turn)
+        if turn.role == "assistant" and door.place.features.rewrites:
+            await self._rewrite(door.place, turn, "")
+        return turn
 
     async def remove_turn(self, turn: HistoryTurn) -> None:
         """Take one line back, wherever it stands; those around it stay."""
@@ -387,10 +395,14 @@ class ChatControls:
             raise HistoryError("That line is gone.")
         return ControlResult(turn=turn, versions=versions)
 
-    async def _visible(self, channel_id: int) -> list[HistoryTurn]:
-        """The newest lines that the model is shown."""
+    async def _visible(self, channel_id: int, *, with_hidden: bool = False) -> list[HistoryTurn]:
+        """The newest lines that the model is shown; those hidden from it too, *with_hidden*."""
         turns = await off_loop(
-            self._history.recent, familiar_id=self._familiar_id, channel_id=channel_id, limit=LOOK_BACK
+            self._history.recent,
+            familiar_id=self._familiar_id,
+            channel_id=channel_id,
+            limit=LOOK_BACK,
+            with_hidden=with_hidden,
         )
         mark = await off_loop(self._history.dialogue_starts.newest, self._familiar_id, channel_id)
         return turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]

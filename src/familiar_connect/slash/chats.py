@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from familiar_connect.config.folders import FamiliarFolder, last_context_file
-from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.chat_lines import swap_lines, take_back_all
-from familiar_connect.history.chats import Chat, copy_turns, list_standing_turns
+from familiar_connect.history.chat_lines import take_back_all
+from familiar_connect.history.chats import Chat, copy_turns
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import names_begun
@@ -86,18 +85,6 @@ async def take_back_from(familiar: Familiar, channel_id: int, turn_id: int) -> l
         take_back_all, familiar.history_store, familiar.id, channel_id, familiar.clock, first_id=line.id
     )
     return await familiar.reply_path.controls.change_turns(channel_id, take_back)
-
-
-async def move_line(familiar: Familiar, channel_id: int, turn_id: int, step: int) -> list[int]:
-    """Let a line change places with the one *step* lines on, -1: the one before it. Both turns, its new one first."""
-    controls = familiar.reply_path.controls
-    line = await controls.find_line(channel_id, turn_id)
-    there = await off_loop(list_standing_turns, familiar.history_store, familiar.id, channel_id)
-    at = there.index(line.id) + step
-    if not 0 <= at < len(there):
-        raise HistoryError("There is no line beyond this one that it could change places with.")
-    swap = partial(swap_lines, familiar.history_store, familiar.id, there[at], turn_id, familiar.clock)
-    return await controls.change_turns(channel_id, swap)
 
 
 def _forget_chat(familiar: Familiar, chat: Chat) -> None:

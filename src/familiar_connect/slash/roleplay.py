@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.chat_lines import swap_lines
+from familiar_connect.history.chats import list_standing_turns
 from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
@@ -30,6 +33,7 @@ SWIPE_STEPS = {"": 1, NEXT: 1, "right": 1, BACK: -1, "left": -1}
 """Where a word leads from the version in use; SillyTavern's are among them."""
 NO_CHAT_HERE = "This command works in a chat only."
 FOR_FEWER = "The last line here was said when fewer people could read the channel: say something first."
+STAYS_THERE = "Here everybody sees the lines where they were said, so they stay in that order."
 OF_FEWER = "(said when fewer people could read here)"
 
 
@@ -74,7 +78,9 @@ async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if wanted in SWIPE_STEPS:
         return await show_version(door, familiar, await controls.swipe(door, step=SWIPE_STEPS[wanted]))
     return await show_version(
-        door, familiar, await controls.swipe(door, _number(wanted, "/swipe 2; or /swipe next, /swipe back") - 1)
+        door,
+        familiar,
+        await controls.swipe(door, read_line_number(wanted, "/swipe 2; or /swipe next, /swipe back") - 1),
     )
 
 
@@ -89,7 +95,7 @@ async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip()
-    count = _number(wanted, "/undo 2 for the last two exchanges") if wanted else 1
+    count = read_line_number(wanted, "/undo 2 for the last two exchanges") if wanted else 1
     if count > MOST_UNDONE:
         raise HistoryError(f"I can remove at most {MOST_UNDONE} exchanges at once: /undo {MOST_UNDONE}.")
     door = door_of(ctx)
@@ -109,7 +115,7 @@ def _standing(door: ControlDoor) -> str:
 
 async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     number, _, text = ctx.words.strip().partition(" ")
-    line = _number(
+    line = read_line_number(
         number, "/edit 1 NEW WORDS for the last line, /edit 2 NEW WORDS for the one before; /lines shows them"
     )
     result = await familiar.reply_path.controls.edit(door_of(ctx), line, text.strip())
@@ -117,14 +123,14 @@ async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 
 async def run_hide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    line = _number(ctx.words.strip(), "/hide 1 for the last line; /lines shows them")
+    line = read_line_number(ctx.words.strip(), "/hide 1 for the last line; /lines shows them")
     turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=True)
     (shown,) = await _shown([turn], ctx, familiar)
     return SlashReply(text=f"Hidden from every prompt (/unhide {line} shows it again):\n  {shown}")
 
 
 async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    line = _number(ctx.words.strip(), "/unhide 1 for the last line; /lines shows them")
+    line = read_line_number(ctx.words.strip(), "/unhide 1 for the last line; /lines shows them")
     turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=False)
     (shown,) = await _shown([turn], ctx, familiar)
     return SlashReply(text=f"Back in the chat:\n  {shown}")
@@ -132,7 +138,7 @@ async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 async def run_lines(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     wanted = ctx.words.strip()
-    asked = _number(wanted, "/lines 20") if wanted else SHOWN_LINES
+    asked = read_line_number(wanted, "/lines 20") if wanted else SHOWN_LINES
     limit = min(asked, MOST_LINES)
     found = await familiar.reply_path.controls.lines(ctx.channel_id, limit + 1)
     turns = found[-limit:]
@@ -156,7 +162,46 @@ async def run_impersonate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     return SlashReply(text=draft, draft=draft)
 
 
-def _number(words: str, how: str) -> int:
+async def run_delete(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    line = read_line_number(ctx.words.strip(), "/delete 1 for the last line; /lines shows them")
+    door = door_of(ctx)
+    turn = await familiar.reply_path.controls.remove_line(door, line)
+    (shown,) = await _shown([turn], ctx, familiar)
+    return SlashReply(text=f"Removed from this chat; no prompt, search or memory uses it now:\n  {shown}")
+
+
+async def run_move(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    number, _, where = ctx.words.strip().partition(" ")
+    line, step = read_line_number(number, "/move 1 up; /lines shows them"), read_direction(where)
+    if ctx.author.platform not in LOCAL_PLATFORMS:
+        raise HistoryError(STAYS_THERE)
+    turn = await familiar.reply_path.controls.line(ctx.channel_id, line)
+    await move_line(familiar, ctx.channel_id, turn.id, step)
+    return SlashReply(text="Moved; I read it where it stands now. /lines shows it.")
+
+
+async def move_line(familiar: Familiar, channel_id: int, turn_id: int, step: int) -> list[int]:
+    """Let a line change places with the one *step* lines on, -1: the one before it. Both turns, its new one first."""
+    controls = familiar.reply_path.controls
+    line = await controls.find_line(channel_id, turn_id)
+    there = await off_loop(list_standing_turns, familiar.history_store, familiar.id, channel_id)
+    at = there.index(line.id) + step
+    if not 0 <= at < len(there):
+        raise HistoryError("There is no line beyond this one that it could change places with.")
+    swap = partial(swap_lines, familiar.history_store, familiar.id, there[at], turn_id, familiar.clock)
+    return await controls.change_turns(channel_id, swap)
+
+
+def read_direction(words: str) -> int:
+    """Which way a line is moved: -1 up, 1 down."""
+    found = {"up": -1, "down": 1}.get(words.strip().lower())
+    if found is None:
+        raise HistoryError("Say up or down: /move 1 up.")
+    return found
+
+
+def read_line_number(words: str, how: str) -> int:
+    """The whole number above 0 that *words* are; *how* says what to type."""
     if not words.isascii() or not words.isdigit() or len(words) > 6 or int(words) < 1:
         raise HistoryError(f"Give a number: {how}.")
     return int(words)
@@ -219,6 +264,20 @@ CONTROLS = (
         run=run_edit,
         is_control=True,
         options=(_LINE, SlashOption(name="text", description="The new words.", required=True)),
+    ),
+    SlashCommand(
+        name="delete",
+        description="Remove one line from this chat: /delete 1.",
+        run=run_delete,
+        is_control=True,
+        options=(_LINE,),
+    ),
+    SlashCommand(
+        name="move",
+        description="Move a line one place: /move 1 up, /move 2 down.",
+        run=run_move,
+        is_control=True,
+        options=(_LINE, SlashOption(name="where", description="up or down.", required=True, choices=("up", "down"))),
     ),
     SlashCommand(
         name="hide",

@@ -238,8 +238,8 @@ async def test_no_command_changes_what_one_of_them_alone_remembers(
     monkeypatch.setattr("familiar_connect.platforms.terminal.group.find_command", lambda name: CONTEXT)
 
     async with table(tmp_path, wren=["One."], ember=["Two."]) as group:
-        assert await group.say("Hello", "/Undo") == ["Wren: One.", "Ember: Two."]
-        assert "/undo works in a chat with one familiar, not in a group." in group.aside.getvalue()
+        assert await group.say("Hello", "/Branch") == ["Wren: One.", "Ember: Two."]
+        assert "/branch works in a chat with one familiar, not in a group." in group.aside.getvalue()
         assert [len(group.turns(name)) for name in ("wren", "ember")] == [3, 3]
 
 
@@ -283,3 +283,39 @@ async def test_a_member_whose_model_fails_leaves_the_others_their_turn(tmp_path:
     async with table(tmp_path, wren=[RuntimeError("no power")], ember=["I am here."]) as group:
         assert await group.say("Hello") == ["Ember: I am here."]
         assert "No reply" in group.aside.getvalue()
+
+
+async def test_a_line_is_changed_for_every_member(tmp_path: Path) -> None:
+    """Edited, hidden, moved and removed at the terminal, it reads alike in every history and every prompt."""
+    async with table(tmp_path, wren=["One.", "Three."], ember=["Two.", "Four."]) as group:
+        told = await group.say("Hello", "/edit 2 Uno.", "/hide 1", "/move 2 down", "/unhide 2", "/delete 9", "Go on")
+
+        assert "It reads so for everybody now." in told
+        assert any("There is no line 9" in line for line in told)
+        for name in ("wren", "ember"):
+            assert [turn.display_text for turn in group.turns(name)] == [
+                "Hello",
+                "Two.",
+                "Uno.",
+                "Go on",
+                "Three.",
+                "Four.",
+            ]
+        await group.say("/delete 5", "/edit 4 Dos.")
+        for name in ("wren", "ember"):
+            shown = [turn.display_text for turn in group.turns(name)]
+            assert shown == ["Hello", "Dos.", "Go on", "Three.", "Four."], name
+
+
+async def test_a_reply_is_made_again_and_taken_back_for_every_member(tmp_path: Path) -> None:
+    """The others heard the new words, and one /undo takes what the person said with all that followed."""
+    replies: dict[str, list[Answer]] = {"wren": ["One.", "Four."], "ember": ["Two.", "Three.", "Five."]}
+    async with table(tmp_path, **replies) as group:
+        told = await group.say("Hello", "/regenerate", "/swipe back", "/hide 3")
+        assert told[-1] == "Hidden from everybody's prompts."
+        assert [turn.display_text for turn in group.turns("wren")] == ["One.", "Two."]
+        await group.say("/unhide 3", "And?", "/hide 3", "/undo")
+        for name in ("wren", "ember"):
+            assert [turn.display_text for turn in group.turns(name)] == ["Hello", "One.", "Two."]
+        await group.say("/undo")
+        assert group.turns("wren") == group.turns("ember") == []

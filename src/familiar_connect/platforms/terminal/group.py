@@ -9,11 +9,13 @@ import random
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 
 from familiar_connect.conversation.groups.roster import GroupRoster
 from familiar_connect.conversation.groups.rounds import GroupRounds
 from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.errors import FamiliarError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.platforms.group_talk import (
     FOR_ONE_ALONE,
@@ -22,7 +24,9 @@ from familiar_connect.platforms.group_talk import (
     name_line_of,
     name_line_of_person,
 )
+from familiar_connect.platforms.group_verbs import FOR_EVERYBODY, use_group_verb
 from familiar_connect.platforms.terminal.adapter import EXIT_FAILED, TerminalPlatform
+from familiar_connect.platforms.terminal.group_controls import TerminalGroupControls
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
 from familiar_connect.platforms.terminal.own_name import OwnName
@@ -38,7 +42,7 @@ from familiar_connect.support.text import join_names
 class GroupTerminal(TerminalPlatform):
     """Slash commands are about the member who spoke last, before anybody has about the first."""
 
-    _more_commands = GROUP_COMMANDS
+    _more_commands = MappingProxyType({**GROUP_COMMANDS, **FOR_EVERYBODY})
 
     def __init__(
         self,
@@ -154,9 +158,23 @@ class GroupTerminal(TerminalPlatform):
 
     # Commands of a group
 
+    async def _change_lines(self, name: str, words: str) -> None:
+        """Use a control of the chat for every member."""
+        here = self._members[self._familiar.id]
+        controls = TerminalGroupControls(self._members, here, answer=lambda: self._rounds.hold(is_from_person=True))
+        try:
+            told = await use_group_verb(name, words, here.channel_id, controls)
+        except FamiliarError as error:
+            told = str(error)
+        here.place.end()
+        if told:
+            self._screen.line(told)
+
     async def _slash(self, name: str, words: str) -> None:
         if name in FOR_ONE_ALONE and find_command(name) is not None:
             self._screen.note(f"/{name} works in a chat with one familiar, not in a group.")
+        elif name in FOR_EVERYBODY:
+            await self._change_lines(name, words)
         elif name not in GROUP_COMMANDS:
             await super()._slash(name, words)
         elif name == "speak" and not words.strip():

@@ -20,6 +20,7 @@ from familiar_connect.platforms.group_talk import (
     PLATFORM,
     answer_in_group,
     find_last_heard,
+    find_unanswered,
     scene_of_group,
     story_of_group,
 )
@@ -120,6 +121,10 @@ class GroupMember:
             message_id=message_id,
         )
         return await self.familiar.intake.receive(message, self.place)
+
+    async def look_again(self) -> None:
+        """What it heard since it last spoke, as it stands now: lines were changed or taken back."""
+        self._waiting = await off_loop(find_unanswered, self.familiar, self.channel_id)
 
     async def speak(self, *, unasked: bool = False) -> HistoryTurn | None:
         """Answer what was heard since it last spoke; the turn it said, None for nothing.

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.chats import Chat, list_standing_turns
 from familiar_connect.history.types import HistoryTurn, TurnMark
-from familiar_connect.platforms.group_talk import name_line_of, origin_of_line
+from familiar_connect.platforms.group_lines import GroupLine, find_group_line, lines_since_person, move_group_line
 from familiar_connect.platforms.web.group_place import GroupSeat
 from familiar_connect.platforms.web.group_room import GroupRoom
 from familiar_connect.reply.chat_controls import ChatControls, ControlDoor, ControlResult
 from familiar_connect.slash.chats import delete_chat
 from familiar_connect.support.aio import off_loop
 
-NAMELESS = "That line came in before everybody here knew it by one name, so it cannot be changed for all of them."
 NO_BRANCH = "A group's chat has no branches; a new chat of the group begins with the plus beside its members."
-NO_MOVE = "Lines of a group stay where they were said: each member keeps them in a history of its own."
 NO_GREETING = "Each member begins a group with words of its own: regenerate them, or edit them."
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupLine:
-    """One line of a group: the turn it is for each member that has it."""
-
-    owner: str | None
-    """The member that said it; None: the person."""
-    turns: dict[str, HistoryTurn]
 
 
 class GroupControls:
@@ -99,10 +87,7 @@ class GroupControls:
     async def undo(self, channel_id: int) -> None:
         """Take back what the person said last and all that was said since."""
         lines = await self._here.familiar.reply_path.controls.lines(self._here.channel_id)
-        own = [at for at, turn in enumerate(lines) if turn.author is not None and not turn.author.is_familiar]
-        if not own:
-            raise HistoryError("There is nothing to undo: no one has said anything yet.")
-        await self.remove_from(channel_id, lines[own[-1]].id)
+        await self.remove_from(channel_id, lines_since_person(lines)[0].id)
 
     async def line(self, channel_id: int, turn_id: int) -> HistoryTurn:
         """A line as it reads now."""
@@ -115,7 +100,14 @@ class GroupControls:
 
     async def hide(self, channel_id: int, turn_id: int) -> None:
         """Keep a line out of every prompt of everybody, or let it back in."""
-        is_hidden = (await self.line(channel_id, turn_id)).mark is not TurnMark.hidden
+        await self.set_hidden(turn_id, is_hidden=(await self.line(channel_id, turn_id)).mark is not TurnMark.hidden)
+
+    async def line_at(self, number: int) -> HistoryTurn:
+        """The line with that number, counted from the newest, which is 1."""
+        return await self._here.familiar.reply_path.controls.line(self._here.channel_id, number)
+
+    async def set_hidden(self, turn_id: int, *, is_hidden: bool) -> None:
+        """Keep a line out of every prompt of everybody, or let it back in."""
 
         async def change(seat: GroupSeat, turn: HistoryTurn) -> None:
             await seat.familiar.reply_path.controls.set_turn_hidden(turn, is_hidden=is_hidden)
@@ -152,33 +144,16 @@ class GroupControls:
 
     async def _line_of(self, turn: HistoryTurn) -> GroupLine:
         """The line that is *turn* for the member whose page this is."""
-        found = await off_loop(self._find_line, turn)
-        others = len(self._room.seats) - 1
-        if others and turn.role != "assistant" and turn.platform_message_id is None:
-            raise HistoryError(NAMELESS)
-        return found
-
-    def _find_line(self, turn: HistoryTurn) -> GroupLine:
-        here = self._here.id
-        origin = (here, turn.id) if turn.role == "assistant" else origin_of_line(turn)
-        name = name_line_of(*origin) if origin is not None else turn.platform_message_id
-        turns = {here: turn}
-        for seat in self._room.seats.values():
-            if seat.id in turns:
-                continue
-            history = seat.familiar.history_store
-            if origin is not None and seat.id == origin[0]:
-                found = history.turn_by_id(familiar_id=seat.id, turn_id=origin[1])
-            else:
-                found = history.find_message(familiar_id=seat.id, channel_id=seat.channel_id, message_id=name or "")
-            if found is not None:
-                turns[seat.id] = found
-        owner = origin[0] if origin is not None and origin[0] in turns else None
-        return GroupLine(owner=owner, turns=turns)
+        return await find_group_line(self._here, self._room.seats.values(), turn)
 
     async def move(self, channel_id: int, turn_id: int, step: int) -> int:
-        """Not in a group."""
-        raise HistoryError(NO_MOVE)
+        """Let a line change places with its neighbour for everybody; the turn it is then, here."""
+        async with self._room.lock:
+            changed = await move_group_line(self._here, self._room.seats.values(), turn_id, step)
+        for seat in self._room.seats.values():
+            if seat.id in changed:
+                seat.chats.events.publish(seat.channel_id, "changed", ids=changed[seat.id])
+        return changed[self._here.id][0]
 
     async def branch(self, channel_id: int, turn_id: int) -> Chat:
         """Not of a group."""

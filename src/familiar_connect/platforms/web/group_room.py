@@ -34,6 +34,7 @@ from familiar_connect.platforms.group_talk import (
     name_line_of,
     name_line_of_person,
 )
+from familiar_connect.platforms.group_verbs import FOR_EVERYBODY
 from familiar_connect.platforms.terminal.place import person_at_terminal
 from familiar_connect.platforms.terminal.welcome import record_greeting
 from familiar_connect.platforms.web.attached_files import SentFiles
@@ -294,8 +295,10 @@ class GroupRoom:
     async def _use_command(self, here: str, line: str) -> None:
         name, _, words = line[1:].strip().partition(" ")
         id_ = self.roster.find(words)
-        if name in FOR_ONE_ALONE and find_command(name) is not None:
-            self.publish("notice", text=f"/{name} is for a chat with one familiar. The buttons of a line work here.")
+        if name in FOR_EVERYBODY:
+            self.publish("notice", text=f"The buttons of a line do what /{name} does, for everybody.")
+        elif name in FOR_ONE_ALONE and find_command(name) is not None:
+            self.publish("notice", text=f"/{name} is for a chat with one familiar.")
         elif name not in GROUP_COMMANDS:
             await self.seats[here].chats.use_command(self.seats[here].channel_id, line)
         elif name == "speak" and not words.strip():

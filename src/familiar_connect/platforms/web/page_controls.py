@@ -13,9 +13,10 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.history.chats import MAX_NAME_CHARS, Chat
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
-from familiar_connect.slash.chats import branch_chat, delete_chat, move_line, take_back_from
+from familiar_connect.slash.chats import branch_chat, delete_chat, take_back_from
 from familiar_connect.slash.command import SlashContext, run_command
 from familiar_connect.slash.greeting import GREETING
+from familiar_connect.slash.roleplay import move_line
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
