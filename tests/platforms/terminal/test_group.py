@@ -309,8 +309,7 @@ async def test_a_line_is_changed_for_every_member(tmp_path: Path) -> None:
 
 async def test_a_reply_is_made_again_and_taken_back_for_every_member(tmp_path: Path) -> None:
     """The others heard the new words, and one /undo takes what the person said with all that followed."""
-    replies: dict[str, list[Answer]] = {"wren": ["One.", "Four."], "ember": ["Two.", "Three.", "Five."]}
-    async with table(tmp_path, **replies) as group:
+    async with table(tmp_path, wren=["One.", "Four."], ember=["Two.", "Three.", "Five."]) as group:
         told = await group.say("Hello", "/regenerate", "/swipe back", "/hide 3")
         assert told[-1] == "Hidden from everybody's prompts."
         assert [turn.display_text for turn in group.turns("wren")] == ["One.", "Two."]
