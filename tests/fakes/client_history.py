@@ -15,7 +15,7 @@ DEEDS = ("say", "say", "say", "regenerate", "edit", "take back", "take out", "mo
 
 @dataclass
 class ClientHistory:
-    """One chat of such a program. Every text is another one, so that each can be counted."""
+    """One chat of such a program. Every text is another one, so that each can be counted. No reply has its numbers."""
 
     rng: random.Random
     lines: list[ShownLine] = field(default_factory=list)
@@ -41,7 +41,7 @@ class ClientHistory:
 
     def _say(self) -> None:
         self.said += 1
-        self.lines.append(ShownLine(False, f"line {self.said} of what was said here"))
+        self.lines.append(ShownLine(False, f"line {self.said}c of what was said here"))
 
     def _regenerate(self) -> None:
         self.lines.pop()
@@ -49,7 +49,7 @@ class ClientHistory:
     def _edit(self) -> None:
         at = self._any()
         self.said += 1
-        self.lines[at] = ShownLine(self.lines[at].is_own, f"line {self.said}, which was edited")
+        self.lines[at] = ShownLine(self.lines[at].is_own, f"line {self.said}c, which was edited")
         if self.rng.random() < 0.5:  # most programs go on from there
             del self.lines[at + 1 :]
 

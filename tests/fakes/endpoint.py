@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,8 +68,10 @@ class Endpoint:
 def number_replies() -> Any:
     """An answer of a model that says something else each time: `reply 1`, `reply 2`."""
 
-    async def answer(server: ModelServer, writer: Any) -> None:
-        number = len(server.requests)
+    numbers = count(1)
+
+    async def answer(_: ModelServer, writer: Any) -> None:
+        number = next(numbers)
         writer.write(head() + event("This is reply ") + event(f"{number}.") + event(finish="stop") + DONE)
         await writer.drain()
 
@@ -102,9 +105,12 @@ def started(home: Path, *words: str, until: str) -> Iterator[str]:
 
 
 @contextmanager
-def served_endpoint(home: Path) -> Iterator[Endpoint]:
-    """`familiar serve` over Ember in *home*, whose replies come from a model of ours."""
+def served_endpoint(home: Path, *, settings: str = "") -> Iterator[Endpoint]:
+    """`familiar serve` over Ember in *home*, whose replies come from a model of ours; *settings* lie below hers."""
     with model_endpoint(number_replies()) as model:
         make_home(home, model)
+        profile = HomeFolder(home).profile.settings_file
+        profile.parent.mkdir(parents=True, exist_ok=True)
+        profile.write_text(settings, encoding="utf-8")
         with started(home, "serve", "--port", "0", until=r"(http://\S+/v1)") as url:
             yield Endpoint(home, url, model)

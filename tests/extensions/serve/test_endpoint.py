@@ -103,6 +103,16 @@ def test_a_regenerated_and_an_edited_message_stand_once(endpoint: Endpoint) -> N
     assert first not in prompt
 
 
+def test_a_script_that_sends_its_newest_line_alone_says_like_things_twice(endpoint: Endpoint) -> None:
+    """Neither of them takes the other's place."""
+    key = endpoint.add_key("thermometer", "Pat")
+    for degrees in (21, 23):
+        say(endpoint, key, user(f"The kitchen has {degrees} degrees."), chat_id="kitchen")
+
+    prompt = endpoint.last_prompt()
+    assert [prompt.count(f"The kitchen has {degrees} degrees.") for degrees in (21, 23)] == [1, 1]
+
+
 def test_chats_and_people_are_told_apart(endpoint: Endpoint) -> None:
     """By the header or field that names the chat, and by `user` where the key is for several."""
     key = endpoint.add_key("several", audience=KeyAudience.group)

@@ -25,7 +25,7 @@ class KeptChat:
         self.keeps_lines = False
 
     async def answer(self, shown: Sequence[ShownLine]) -> str:
-        todo = reconcile(self.lines, shown, start=self.start, keeps_lines=self.keeps_lines)
+        todo = reconcile(self.lines, shown, start=self.start, keeps_lines=self.keeps_lines, keeps_elsewhere=True)
         edits, before = dict(todo.edits), self.made
         self.lines = [
             KeptLine(id=line.id, is_own=line.is_own, text=edits.get(line.id, line.text))
@@ -99,6 +99,17 @@ def test_a_program_that_sends_its_newest_line_alone_is_remembered_for() -> None:
     todo = reconcile(chat("I have a cat.", "Lovely.", "And a dog.", "Oh!"), shown("What have I?"))
 
     assert (todo.then, todo.removed, todo.added) == ("say", (), ())
+
+
+@pytest.mark.parametrize(("keeps_elsewhere", "removed"), [(False, ()), (True, (1, 2))])
+def test_a_second_line_like_the_first_is_an_edit_of_programs_that_keep_chats(
+    keeps_elsewhere: bool, removed: tuple[int, ...]
+) -> None:
+    """A script that reports the same thing each hour keeps none: both of its lines stand."""
+    kept = chat("The kitchen has 21 degrees.", "Cosy!")
+    todo = reconcile(kept, shown("The kitchen has 23 degrees."), start=1, keeps_elsewhere=keeps_elsewhere)
+
+    assert (todo.then, todo.removed) == ("say", removed)
 
 
 def test_a_chat_that_began_elsewhere_is_taken_in_whole() -> None:

@@ -143,6 +143,26 @@ def test_a_reply_left_on_its_way_out_is_not_posted_with_words_taken_back_meanwhi
     assert left == ["Or so."]
 
 
+def test_what_we_said_elsewhere_in_our_own_words_stays(tmp_path: Path) -> None:
+    """Though an answer that was taken back had the same ones; what repeats the person's words goes."""
+    setup = WriterSetup(tmp_path)
+    moment = datetime(2026, 4, 7, 19, 0, tzinfo=UTC)
+
+    def say(channel: int, role: str, text: str) -> int:
+        author = ALICE if role == "user" else None
+        where: dict[str, Any] = {"familiar_id": FAMILIAR, "channel_id": channel, "timestamp": moment}
+        return setup.history.append_turn(**where, role=role, author=author, content=text).id
+
+    gone = [say(7, "user", "It is xyzzy."), say(7, "assistant", "The lanterns glimmer over the harbour.")]
+    say(8, "user", "Tell me something.")
+    say(8, "assistant", "Lanterns glimmer in the harbour.")
+    repeating = say(8, "assistant", "They say xyzzy.")
+    withdrawal = TurnWithdrawal(setup.memory, setup.history, FAMILIAR, clock=setup.clock)
+    withdrawal.rows.withdraw(gone, RemovalCause.undone)
+
+    assert withdrawal.carry_out().replies == [repeating]
+
+
 def test_what_scripts_made_of_words_is_taken_back_with_them(tmp_path: Path) -> None:
     """An answer that repeats what prompts showed goes too; so does a view's own word in a trace."""
     setup = WriterSetup(tmp_path)

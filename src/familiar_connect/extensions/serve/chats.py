@@ -48,6 +48,8 @@ class ServedChats:
         self._note_chars = note_tokens * CHARS_PER_TOKEN
         self._locks = KeyedLocks()
         self._states: LruCache[str, ChatState] = LruCache(MAX_CHATS)
+        self._keeping: LruCache[str, bool] = LruCache(MAX_CHATS)
+        """Keys whose programs were seen to send more than the newest line of a chat."""
         self._listed: LruCache[str, list[str]] = LruCache(MAX_CHATS)
         """The chats of each person, the latest last."""
 
@@ -72,20 +74,21 @@ class ServedChats:
         note = truncate_chars(request.note, self._note_chars) if request.note else ""
         place = ServedPlace(channel, speaker, key.audience.read_by, self._host.recent, note=note)
         door = ChatDoor(channel=channel, speaker=speaker, place=place, is_dm=key.audience is KeyAudience.private)
-        return place, asyncio.create_task(self._carry_out(request, door, place), name=f"served {channel}")
+        work = self._carry_out(request, door, place, key.name)
+        return place, asyncio.create_task(work, name=f"served {channel}")
 
     async def stop(self, place: ServedPlace) -> None:
         """Nobody waits for the answer any more; what was said of it stays."""
         await self._host.chats.stop(place.channel)
 
-    async def _carry_out(self, request: ChatRequest, door: ChatDoor, place: ServedPlace) -> None:
+    async def _carry_out(self, request: ChatRequest, door: ChatDoor, place: ServedPlace, program: str) -> None:
         try:
             async with self._locks.lock(door.channel):
-                await self._settle_and_answer(request, door)
+                await self._settle_and_answer(request, door, program)
         finally:
             place.end()
 
-    async def _settle_and_answer(self, request: ChatRequest, door: ChatDoor) -> None:
+    async def _settle_and_answer(self, request: ChatRequest, door: ChatDoor, program: str) -> None:
         chats = self._host.chats
         if not door.is_dm:
             await self._host.join(door.channel, door.place)
@@ -95,7 +98,13 @@ class ServedChats:
         request = replace(request, lines=self._without_commands(request.lines))
         state = self._state(door.channel)
         ours = await chats.lines(door.channel)
-        todo = reconcile(ours, request.lines, start=state.start, keeps_lines=state.keeps_lines)
+        todo = reconcile(
+            ours,
+            request.lines,
+            start=state.start,
+            keeps_lines=state.keeps_lines,
+            keeps_elsewhere=self._keeping.get(program) is not None,
+        )
         await self._settle(todo, door)
         if todo.then == "say":
             if not await chats.say(door, request.lines[-1].text):
@@ -105,6 +114,8 @@ class ServedChats:
         else:
             await chats.go_on(door)
         await self._note_shown(door.channel, request, todo, ours)
+        if len(request.lines) > 1:
+            self._keeping.put(program, True)
 
     # Commands
 

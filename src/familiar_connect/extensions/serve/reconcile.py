@@ -52,19 +52,24 @@ class Reconciliation:
 
 
 def reconcile(
-    ours: Sequence[KeptLine], shown: Sequence[ShownLine], *, start: int | None = None, keeps_lines: bool = False
+    ours: Sequence[KeptLine],
+    shown: Sequence[ShownLine],
+    *,
+    start: int | None = None,
+    keeps_lines: bool = False,
+    keeps_elsewhere: bool = False,
 ) -> Reconciliation:
     """What makes *ours* read as *shown*, whose last line is what is asked.
 
     *start* is our line that the program's first one was last time. *keeps_lines*: it is known to send more than the
-    newest line.
+    newest line; *keeps_elsewhere*: in other chats it is.
     """
     last = shown[-1]
     body = list(shown if last.is_own else shown[:-1])
     if len(ours) >= MOST_KEPT:
         body = body[-MOST_COMPARED:]
     if not body:
-        return _reconcile_single(ours, last, start, keeps_lines=keeps_lines)
+        return _reconcile_single(ours, last, start, keeps_lines=keeps_lines, keeps_elsewhere=keeps_elsewhere)
     at = _find_exact(ours, body, start)
     todo = _merge(ours, body, shown, start) if at is None else _end(ours, at + len(body), shown, start=ours[at].id)
     return replace(todo, removed=(*todo.removed, *_find_moved(ours, shown, start, todo)))
@@ -84,15 +89,20 @@ def _find_moved(
 
 
 def _reconcile_single(
-    ours: Sequence[KeptLine], last: ShownLine, start: int | None, *, keeps_lines: bool
+    ours: Sequence[KeptLine], last: ShownLine, start: int | None, *, keeps_lines: bool, keeps_elsewhere: bool
 ) -> Reconciliation:
-    """One line without any before it: the first of a chat, or all that a program without a memory ever sends."""
+    """One line without any before it: the first of a chat, or all that a program without a memory ever sends.
+
+    Of a program that was never seen to send more, a second line is a second line, however like the first it is.
+    """
     spoken = [at for at, line in enumerate(ours) if not line.is_own]
     if not spoken:
         return Reconciliation()
     newest = spoken[-1]
     is_again = _line_key(ours[newest]) == last.key and (len(spoken) == 1 or len(last.text) >= LONG_CHARS)
-    is_edited = len(spoken) == 1 and SequenceMatcher(None, ours[newest].text, last.text).ratio() >= ALIKE
+    is_edited = (
+        keeps_elsewhere and len(spoken) == 1 and SequenceMatcher(None, ours[newest].text, last.text).ratio() >= ALIKE
+    )
     first = next((at for at, line in enumerate(ours) if line.id == start), None)
     if keeps_lines and first is not None:  # everything from its first line on was taken back
         return _end(ours, first, [last], start=start)

@@ -204,7 +204,7 @@ class PersonEraser:
         turns = withdrawal.rows.describe(theirs)
         words = withdrawal.words_of(turns)
         earlier = {turn_id for turn_id, said in withdrawal.rows.own_earlier_words() if words.is_in(said)}
-        ours = withdrawal.rows.describe({*withdrawal.repeating(turns, words), *earlier})
+        ours = withdrawal.rows.describe({*withdrawal.repeating(turns), *earlier})
         words = words.with_phrases(withdrawal.words_of(ours)) if ours else words
         withdrawal.clean((*turns, *ours), words, source=SOURCE)
         shutil.rmtree(folder.home.trial, ignore_errors=True)

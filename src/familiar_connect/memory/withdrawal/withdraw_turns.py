@@ -149,7 +149,7 @@ class TurnWithdrawal:
             self.rows.mark_done(pending.newest)
             return WithdrawalResult(files=private, newest=pending.newest)
         words = self.words_of(pending.turns)
-        replies = self.rows.withdraw(self.repeating(pending.turns, words), RemovalCause.repeated)
+        replies = self.rows.withdraw(self.repeating(pending.turns), RemovalCause.repeated)
         turns = pending.turns
         if replies and (more := self.rows.pending()) is not None:
             pending, turns = more, more.turns
@@ -224,10 +224,11 @@ class TurnWithdrawal:
             return False
         return said_to is not None and not said_to.people.isdisjoint(people)
 
-    def repeating(self, turns: Sequence[WithdrawnTurn], words: WithdrawnWords) -> list[int]:
-        """What we ourselves said after *turns* with words that only they said."""
+    def repeating(self, turns: Sequence[WithdrawnTurn]) -> list[int]:
+        """What we ourselves said after *turns* with words that only people said in them; our own words are ours."""
         said = [turn for turn in turns if not turn.is_ours]
-        if not words or not said:
+        words = self.words_of(said) if said else WithdrawnWords()
+        if not words:
             return []
         ours = self.rows.own_turns_after(min(turn.id for turn in said))
         return [turn.id for turn in ours if words.is_in(turn.content) or words.is_in(turn.view or "")]
