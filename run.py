@@ -4,7 +4,7 @@
     python3 run.py VERB ...        set up, then `familiar VERB ...`
     python3 run.py web             set up with the page's packages too, then open the page in the browser
     python3 run.py voice ...       set up with the packages of voice too, then `familiar voice ...`
-    python3 run.py --with EXTRA .. the same with the packages of Discord or Twitch (discord, twitch); once is enough
+    python3 run.py --with EXTRA .. the same with the packages of Discord, Twitch or Telegram; once is enough
     python3 run.py test            set up, then every check and every test
     python3 run.py test --quick    set up, then, in two minutes, the tests that start nothing and take no second
     python3 run.py test ARGS ...   set up, then pytest with these arguments

@@ -96,6 +96,8 @@ FENCES: dict[str, tuple[str, ...]] = {
     "av": ("extensions.discord.voice", "voice.stt"),
     "aiohttp": ("extensions.discord", "extensions.twitch", "testing"),
     "twitchAPI": ("extensions.twitch",),
+    "telegram": ("extensions.telegram",),
+    "h11": ("extensions.telegram.demo",),
     "starlette": ("platforms.web",),
     "uvicorn": ("support.http_server",),
     "jinja2": ("platforms.web",),

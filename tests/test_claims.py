@@ -16,6 +16,7 @@ from familiar_connect.bootstrap import shared_files
 from familiar_connect.bootstrap.chat_files import chat_file
 from familiar_connect.bootstrap.child_reader import LIMITS
 from familiar_connect.chat.files import file_lines
+from familiar_connect.config.built_in import BUILT_IN_PLATFORMS
 from familiar_connect.config.consent import WIDENING
 from familiar_connect.extensions.import_chats import extension as import_chats
 from familiar_connect.extensions.import_documents.extension import PDF_LIMITS, TEXT_LIMITS
@@ -34,6 +35,7 @@ FENCE = re.compile(r"^```.*?^```\n", re.MULTILINE | re.DOTALL)
 BULLET = re.compile(r"^\s*[-*] ")
 END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"*\[<])")
 NAMED = re.compile(r"`(tests/[\w/]+\.py|test_\w+)`")
+PLATFORMS = tuple(f"{platform}." for platform in BUILT_IN_PLATFORMS)
 LEAST_CHARS = 12
 """A phrase that is shorter could stand for anything."""
 
@@ -144,9 +146,7 @@ def test_numbers_on_the_pages_are_those_of_the_program() -> None:
     assert (200_000, 16 * megabyte) == (sse.MAX_REPLY_CHARS, sse.MAX_BODY_BYTES)
     assert (16 * megabyte, 1_000_000, 100) == (file_lines.MAX_LINE_BYTES, chat_file.MAX_MESSAGES, file_lines.MAX_DEPTH)
     assert (10_000, 64 * megabyte) == (shared_files.MAX_FILES, shared_files.MAX_TOTAL_BYTES)
-    assert [
-        each.key for each in WIDENING if not each.key.startswith("discord.") and f"`{each.key}`" not in safety
-    ] == []
+    assert [each.key for each in WIDENING if not each.key.startswith(PLATFORMS) and f"`{each.key}`" not in safety] == []
 
 
 def test_a_sentence_without_an_entry_is_found() -> None:

@@ -11,8 +11,7 @@ from familiar_connect.config.consent import WIDENING, OwnerConsent
 WIDE: dict[str, tuple[object, object]] = {
     "confidence": ("server", "open"),
     "shares_with": (["twitch"], ["twitch", "server:7"]),
-    "discord.dms": ("everyone", "everyone"),
-    "discord.controls": ("everyone", "everyone"),
+    **{each.key: ("everyone", "everyone") for each in WIDENING if each.key.endswith((".dms", ".controls", ".groups"))},
 }
 """For each setting two values that widen it; True where it is not named."""
 

@@ -56,6 +56,10 @@ NAMED_BY = {
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
         "memory/weighing/statements.py": "an eye may be twitching",
     },
+    "telegram": {
+        **THE_LIST,
+        "config/extras.py": "what the extras of our own pyproject.toml weigh",
+    },
     "serve": THE_LIST,
     "import_chats": THE_LIST,
     "import_documents": THE_LIST,

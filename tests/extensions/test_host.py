@@ -133,11 +133,12 @@ async def test_a_reminder_that_is_due_waits_until_its_room_is_joined(tmp_path: P
         assert place.sent == ["Your kettle!"]
 
 
-async def test_channels_are_numbers_only_for_a_part_that_says_so(tmp_path: Path) -> None:
+async def test_a_channel_keeps_its_number_only_for_a_part_that_says_so(tmp_path: Path) -> None:
     """A network's own large number stays what it is, in both directions and without a row for it."""
     async with scripted_familiar(tmp_path) as house:
-        with pytest.raises(RuntimeError, match="keeps_numbers"):
-            _ = make_host(house.familiar).servers
+        named = make_host(house.familiar)
+        assert await named.number_of("#den") == await named.number_of("#den") != await named.number_of("4711")
+        assert await named.number_of("4711") != 4711
         host, place, number = make_host(house.familiar, keeps_numbers=True), RecordingPlace(), 123456789012345678
         looked_for = []
 

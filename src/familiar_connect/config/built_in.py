@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-BUILT_IN_PLATFORMS = ("discord", "twitch")
+BUILT_IN_PLATFORMS = ("discord", "twitch", "telegram")
 """Those that bring a network to talk on, which has its name."""
 EXAMPLE_PLATFORM = BUILT_IN_PLATFORMS[0]
 """The one that examples in help and hints are of, and that is meant where nobody says which."""

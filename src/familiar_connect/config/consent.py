@@ -44,6 +44,7 @@ class SettingRequest:
 
 WIDENING_OF_PLATFORMS = {
     "dms": "answers everyone's direct messages",
+    "groups": "listens in every group that someone adds it to",
     "controls": "lets everyone change and take back its replies",
 }
 """Keys that a platform's section may have, and what each lets the familiar do when it is `everyone`."""

@@ -21,7 +21,7 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.intake import IntakeResult
-from familiar_connect.errors import ConfigError
+from familiar_connect.errors import ConfigError, DeliveryError, FetchError
 from familiar_connect.extensions.hosts.chat_host import ChatHost
 from familiar_connect.extensions.hosts.command_host import CommandHost
 from familiar_connect.extensions.hosts.server_host import ServerHost
@@ -34,6 +34,7 @@ from familiar_connect.slash.command import SlashCommands, SlashContext, SlashPla
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.fetch.client import BringFile
 
 if TYPE_CHECKING:  # a platform without voice channels loads nothing of them
     from familiar_connect.extensions.hosts.call_host import CallHost, OpenSpeech
@@ -142,7 +143,7 @@ class PlatformHost:
         """
         message = InboundMessage(
             platform=self.platform,
-            channel_id=await self._number(channel),
+            channel_id=await self.number_of(channel),
             author=author,
             text=text,
             timestamp=said_at or self.clock.now(),
@@ -165,19 +166,19 @@ class PlatformHost:
 
     async def withdraw(self, channel: str, message_ids: Collection[str]) -> None:
         """The messages were deleted: nothing of them is told again."""
-        await self._familiar.reply_path.message_edits.on_delete(await self._number(channel), message_ids)
+        await self._familiar.reply_path.message_edits.on_delete(await self.number_of(channel), message_ids)
 
     async def withdraw_since(
         self, channel: str, since: datetime, *, of: Author | None = None, ours: bool = False
     ) -> None:
         """All that was said since then was deleted, or all that *of* said; what the familiar said too where *ours*."""
         await self._familiar.reply_path.message_edits.on_purge(
-            await self._number(channel), since=since, of=of, ours=ours
+            await self.number_of(channel), since=since, of=of, ours=ours
         )
 
     async def recent(self, channel: str, limit: int) -> Sequence[InboundMessage]:
         """What was last said in a channel, for networks that cannot be asked; what `Place.recent` may give."""
-        return await self._servers.recent(await self._number(channel), limit)
+        return await self._servers.recent(await self.number_of(channel), limit)
 
     @staticmethod
     def scene(
@@ -214,7 +215,7 @@ class PlatformHost:
 
         A direct message needs no subscription: the platform decides whose it hands on, and *is_dm* says that it is one.
         """
-        number = await self._number(channel)
+        number = await self.number_of(channel)
         if not is_dm:
             await off_loop(self._subscribe, number)
         self._joined.set()
@@ -223,6 +224,11 @@ class PlatformHost:
         if number in await off_loop(leftovers, self._familiar.id):
             finishing = self._servers.finish_replies(number, place, is_dm=is_dm)
             self._background.start(finishing, name=f"leftovers {channel}")
+
+    async def leave(self, channel: str) -> None:
+        """Listen in *channel* no more."""
+        number, subscriptions = await self.number_of(channel), self._familiar.subscriptions
+        await off_loop(partial(subscriptions.remove, channel_id=number, kind=SubscriptionKind.text))
 
     async def waiting_channels(self) -> Sequence[str]:
         """Channels in which an earlier run left somebody waiting; `join` answers them, once each can be reached."""
@@ -272,15 +278,25 @@ class PlatformHost:
 
     @property
     def servers(self) -> ServerHost:
-        """Whole messages, subscriptions and rules of who reads what, for a part that says `keeps_numbers`."""
-        if not self._keeps_numbers:
-            raise RuntimeError("channels are numbers only for a part that says `keeps_numbers=True`")
+        """Whole messages, subscriptions and rules of who reads what; it knows channels by `number_of`."""
         return self._servers
+
+    async def number_of(self, channel: str) -> int:
+        """The number that a channel goes by here: for a part that says `keeps_numbers`, the network's own."""
+        if self._keeps_numbers and channel.isascii() and channel.isdigit() and is_large_number(int(channel)):
+            return int(channel)
+        keys = self._familiar.history_store.channel_keys
+        key = ChannelKey(self.platform, channel)
+        return await off_loop(partial(keys.number_of, key, keeps_number=self._keeps_numbers))
+
+    def hear_dms(self, whose: str) -> None:
+        """Hear the direct messages of `everyone`, of the `owner` or of nobody (`off`), whatever the settings say."""
+        self._familiar.intake.hear_dms_of(self.platform, whose)
 
     @property
     def chats(self) -> ChatHost:
         """What was said in a channel, for a program that keeps chats of its own: change it, answer it again."""
-        return ChatHost(self._familiar, self.platform, self._number)
+        return ChatHost(self._familiar, self.platform, self.number_of)
 
     @property
     def calls(self) -> CallHost:
@@ -296,6 +312,21 @@ class PlatformHost:
     def allow_files_of(self, url: str | None) -> AbstractContextManager[None]:
         """Let files of the network be fetched while this is open, though *url* is on this machine."""
         return self._familiar.own_origins.allow(url)
+
+    def bring_files(self, name: str, bring: BringFile) -> AbstractContextManager[None]:
+        """While this is open, let *bring* fetch the files of attachments whose `url` is `NAME:…`.
+
+        For networks whose own addresses hold a secret or soon end. It is given the address and the most bytes to bring;
+        a `FetchError` or `DeliveryError` says why there is none.
+        """
+
+        async def bring_or_say(address: str, most: int) -> bytes:
+            try:
+                return await bring(address, most)
+            except DeliveryError as error:
+                raise FetchError(str(error)) from error
+
+        return self._familiar.own_origins.bring(name, bring_or_say)
 
     async def use_command(
         self,
@@ -320,7 +351,7 @@ class PlatformHost:
         scene = await place.scene()
         context = SlashContext(
             place=SlashPlace(channel=scene.channel or ChannelContext(channel, ChannelKind.text), scene=scene),
-            channel_id=await self._number(channel),
+            channel_id=await self.number_of(channel),
             author=author,
             is_operator=is_operator or self._familiar.owner.is_owner(author),
             may_manage=may_manage,
@@ -387,10 +418,3 @@ class PlatformHost:
         if key is None and self._keeps_numbers:  # heard as a number: `ServerHost` writes no name down
             return str(number)
         return key.id if key is not None and key.platform == self.platform else None
-
-    async def _number(self, channel: str) -> int:
-        if self._keeps_numbers and channel.isascii() and channel.isdigit() and is_large_number(int(channel)):
-            return int(channel)
-        keys = self._familiar.history_store.channel_keys
-        key = ChannelKey(self.platform, channel)
-        return await off_loop(partial(keys.number_of, key, keeps_number=self._keeps_numbers))

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 class ServerHost:
     """What a platform may do with the familiar beyond `PlatformHost` where its network has servers and channels.
 
-    A channel is a number here, as the network has it: for parts that say `keeps_numbers`.
+    A channel is a number here: see `PlatformHost.number_of`.
     """
 
     def __init__(self, familiar: Familiar, platform: str) -> None:

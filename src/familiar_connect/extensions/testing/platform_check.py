@@ -119,7 +119,7 @@ class WatchedHost(PlatformHost):
         return await super()._receive(message, place)
 
     async def join(self, channel: str, place: Place, *, is_dm: bool = False) -> None:
-        self.joined.add(await self._number(channel))
+        self.joined.add(await self.number_of(channel))
         await super().join(channel, place, is_dm=is_dm)
 
 

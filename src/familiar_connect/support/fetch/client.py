@@ -3,14 +3,15 @@
 Every hop of a redirect is looked at anew. The connection goes to the very address that was checked, so a name
 that changes its meaning in between changes nothing. No proxy, no cookie, no key and no referrer takes part.
 
-OwnOrigins: platforms that run on this machine, whose files may be fetched though nothing else here may.
+OwnOrigins: platforms that run on this machine, whose files may be fetched though nothing else here may; and those
+that bring their files themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,11 +39,33 @@ if TYPE_CHECKING:
     import httpx2
 
 
+BringFile = Callable[[str, int], Awaitable[bytes]]
+"""What an address of a platform's own stands for, in at most so many bytes; `FetchError` where it is not to be had."""
+UNKNOWN_KIND = "application/octet-stream"
+
+
 class OwnOrigins:
-    """Scheme, host and port of each; a platform adds its own while it is connected to."""
+    """Scheme, host and port of each; a platform adds its own while it is connected to.
+
+    A platform may also have addresses of its own, `NAME:…`, whose files it brings itself.
+    """
 
     def __init__(self) -> None:
         self._allowed: Counter[str] = Counter()
+        self._bringers: dict[str, BringFile] = {}
+
+    @contextmanager
+    def bring(self, name: str, bring: BringFile) -> Iterator[None]:
+        """Have addresses that begin with *name* and a colon brought by *bring* for a while."""
+        self._bringers[name] = bring
+        try:
+            yield
+        finally:
+            if self._bringers.get(name) is bring:
+                del self._bringers[name]
+
+    def find_bringer(self, url: str) -> BringFile | None:
+        return self._bringers.get(url.partition(":")[0])
 
     @contextmanager
     def allow(self, url: str | None) -> Iterator[None]:
@@ -114,6 +137,9 @@ class GuardedFetch:
         limits = limits or FetchLimits()
         try:
             async with asyncio.timeout(limits.timeout_s):
+                bring = self._own.find_bringer(url)
+                if bring is not None:
+                    return FetchResult(await bring(url, limits.max_bytes), UNKNOWN_KIND)
                 return await self._follow(url, limits)
         except TimeoutError:
             raise FetchError("it took too long to load") from None

@@ -1,0 +1,1 @@
+"""Telegram: direct chats and groups, through the Bot API by long polling."""
