@@ -33,6 +33,7 @@ PLACES = {
     "dm-bo": {"kind": "dm", "members": ["bo"]},
     "terminal": {"kind": "dm", "platform": "terminal", "members": ["owner"]},
     "stream": {"platform": "twitch", "name": "ada_live"},
+    "group": {"platform": "telegram", "name": "kitchen"},
 }
 CARELESS = ("history_summary", "memory_writer", "memory_search", "interjection_decision", "reasoning_context")
 
@@ -116,6 +117,12 @@ CLAIMS: dict[str, list[Step]] = {
     "What is said in a Twitch chat is told everywhere, on other platforms too: anyone can read such a chat.": [
         *secret("stream"),
         *ask("hall", "bo", has=WORD),
+    ],
+    "What is said in a group on Telegram is told in that group alone: a bot cannot ask who is in it.": [
+        *secret("group"),
+        *ask("hall", "bo", lacks=WORD),
+        *ask("dm-ada", "ada", lacks=WORD),
+        *ask("group", "bo", has=WORD),
     ],
     "While the rules stay the same, anyone who is given the role may hear what was said before: Discord shows it to"
     " them too.": [*secret("deck"), {"roles": {"bo": ["crew"]}}, *ask("dm-bo", "bo", has=WORD)],

@@ -18,6 +18,7 @@ from familiar_connect.extensions.telegram.demo.server import TelegramServer
 from familiar_connect.extensions.telegram.settings import Settings
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer
+from familiar_connect.llm.types import Capabilities
 from familiar_connect.slash.registry import BUILT_IN_COMMANDS
 from familiar_connect.support.aio import cancel_and_wait
 from tests.fakes.scripted_familiar import ScriptedFamiliar, scripted_familiar
@@ -71,12 +72,16 @@ async def telegram_stage(
     *,
     replies: Iterable[Answer] = ("Hello.",),
     settings: Settings | None = None,
+    capabilities: Capabilities | None = None,
+    transcriber: object = None,
 ) -> AsyncIterator[TelegramStage]:
     settings = settings or Settings(owner=str(OWNER_ID), dms="everyone", groups="everyone")
     told: list[str] = []
     async with (
         server or TelegramServer() as there,
-        scripted_familiar(home, replies, subscribed=False, settings=without_typing) as house,
+        scripted_familiar(
+            home, replies, subscribed=False, settings=without_typing, capabilities=capabilities, transcriber=transcriber
+        ) as house,
     ):
         part = PartContext(settings=settings, clock=house.familiar.clock, folder=home / "telegram")
         host = PlatformHost(house.familiar, "telegram", part, told.append, commands=BUILT_IN_COMMANDS)

@@ -18,6 +18,7 @@ from familiar_connect.errors import DeliveryError, NotSupported, SetupError
 from familiar_connect.extensions.discord.place import AlterPlace, DiscordPlace
 from familiar_connect.extensions.discord.rehearsal import RehearsedChat
 from familiar_connect.extensions.telegram.place import ChatPlace, DirectPlace
+from familiar_connect.extensions.telegram.rehearsal import RehearsedGroup
 from familiar_connect.extensions.testing.scripted_familiar import RecordedPlace
 from familiar_connect.extensions.twitch.place import TwitchPlace
 from familiar_connect.platforms.supervise import run_all
@@ -38,6 +39,7 @@ OURS: tuple[type[Place], ...] = (
     DirectPlace,
     DiscordPlace,
     RehearsedChat,
+    RehearsedGroup,
     GroupPlace,
     OutgoingReply,
     RecordedPlace,

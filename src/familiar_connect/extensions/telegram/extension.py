@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from familiar_connect.api import Extension, PlatformPart
@@ -12,7 +12,8 @@ from familiar_connect.extensions.telegram.secrets import ADDRESS, SECRETS, TOKEN
 from familiar_connect.extensions.telegram.settings import Settings
 
 if TYPE_CHECKING:  # whoever only asks what is missing loads no more than the settings
-    from familiar_connect.api import ExtensionPlatform, PlatformHost
+    from familiar_connect.api import ExtensionPlatform, Place, PlatformHost
+    from familiar_connect.api.checks import Finding, PlatformQuestion
     from familiar_connect.api.stand_in import PlatformDemo, TourStep
 
 
@@ -22,6 +23,20 @@ def create_platform(host: PlatformHost) -> ExtensionPlatform:
     from familiar_connect.extensions.telegram.client import BotClient
 
     return TelegramPlatform(host, BotClient(host.secrets[TOKEN], host.secrets.get(ADDRESS)))
+
+
+async def ask_telegram(question: PlatformQuestion) -> Sequence[Finding]:
+    """For `familiar doctor`."""
+    from familiar_connect.extensions.telegram.setup_check import ask_telegram
+
+    return await ask_telegram(question)
+
+
+def create_rehearsal(channel: str, post: Callable[[str], Awaitable[None]]) -> Place:
+    """A group for `familiar rehearse`."""
+    from familiar_connect.extensions.telegram.rehearsal import RehearsedGroup
+
+    return RehearsedGroup(channel, post)
 
 
 def create_demo(host: PlatformHost, say: Callable[[str], None]) -> PlatformDemo:
@@ -50,6 +65,9 @@ extension = Extension(
             library="telegram",
             hosts=list_hosts,
             why_not_set_up=why_not_sent,
+            ask_network=ask_telegram,
+            writes_to_owner=True,
+            rehearse=create_rehearsal,
             demo=DemoPart(create=create_demo, tour=list_tour),
         ),
     ),

@@ -87,4 +87,7 @@ async def fetch_file(client: BotClient, address: str, most: int) -> bytes:
     file = await client.call(lambda bot: bot.get_file(found[1]))
     if (file.file_size or 0) > min(most, MAX_FILE):
         raise DeliveryError("it is too large")
-    return bytes(await client.call(lambda bot: file.download_as_bytearray()))
+    try:
+        return bytes(await client.call(lambda bot: file.download_as_bytearray()))
+    except DeliveryError as error:  # the library takes a file that is gone for a token that is wrong
+        raise DeliveryError("Telegram does not give it") from error

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import h11
 
@@ -123,4 +123,4 @@ def _to_request(asked: h11.Request, body: bytes) -> HttpRequest:
         fields |= {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
     else:
         fields |= parse_qsl(body.decode(), keep_blank_values=True)
-    return HttpRequest(address.path, fields)
+    return HttpRequest(unquote(address.path), fields)
