@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 FAMILIARS = ("ember", "wren")
+SEED, BROWSER_SEED = 7, 11
 SEQUENCES, QUICK_SEQUENCES = 500, 20
 BROWSER_SEQUENCES, QUICK_BROWSER_SEQUENCES = 60, 3
 STEPS = (4, 8)
@@ -363,10 +364,14 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
         for each in (http_home, browser_home):
             each.mkdir()
         many = QUICK_SEQUENCES if quick else SEQUENCES
-        found["http"] = {"sequences": many, **vars(run_http(http_home, many, 7, tell_progress))}
+        found["http"] = {"seed": SEED, "sequences": many, **vars(run_http(http_home, many, SEED, tell_progress))}
         if CHROMIUM is not None:
             many = QUICK_BROWSER_SEQUENCES if quick else BROWSER_SEQUENCES
-            found["browser"] = {"sequences": many, **vars(run_browser(browser_home, many, 11, tell_progress))}
+            found["browser"] = {
+                "seed": BROWSER_SEED,
+                "sequences": many,
+                **vars(run_browser(browser_home, many, BROWSER_SEED, tell_progress)),
+            }
     return found
 
 
@@ -376,7 +381,9 @@ def rows(found: dict[str, Any]) -> list[Row]:
         many = ", ".join(f"{facts[each]:,} {each}" for each in ("sequences", "lines", "restarts", "kills"))
         counts = {each: len(facts[each]) for each in ("lost", "misdirected", "repeated", "stuck")}
         value = ", ".join(f"{count} {each}" for each, count in counts.items())
-        made.append(Row(name=f"{way}: {many}", value=value, bar="0 of each", ok=not any(counts.values())))
+        made.append(
+            Row(name=f"{way}, seed {facts['seed']}: {many}", value=value, bar="0 of each", ok=not any(counts.values()))
+        )
     return made
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from familiar_connect.context.budget import OWN_REPLIES, Budgeter, cost
 from familiar_connect.context.small_model import SOURCE, retell_earlier
 from familiar_connect.context.types import ContextItem, Layer
+from familiar_connect.identity import UNNAMED
 from tests.fakes.context import a_dialogue, a_piece, said
 
 SHARES = {Layer.character: 60, Layer.recent_history: 100, Layer.content: 100}
@@ -34,7 +35,7 @@ def test_people_keep_their_lines_and_the_model_its_newest_turn_alone() -> None:
     [lines] = [each for each in found if each.source == SOURCE]
     [dialogue] = [each for each in found if each.items]
 
-    assert lines.text == "Earlier in this talk Sam said: Hello. I like tea."
+    assert lines.text == "You are talking with Sam. Earlier in this talk Sam said: Hello. I like tea."
     assert [item.words for item in dialogue.items] == ["Why?"]
     assert [(note.full, note.text) for note in notes] == [(OWN_REPLIES, "Hi!\nMe too.")]
     assert lines in Budgeter().fill(found, budgets).kept
@@ -46,7 +47,7 @@ def test_of_several_people_each_line_says_whose_it_is() -> None:
 
     [lines] = [each for each in retell_earlier([talk], SHARES, 1_000)[0] if each.source == SOURCE]
 
-    assert lines.text == "Earlier in this talk people said: Sam: Hello. Ada: Hi Sam."
+    assert lines.text == "You are talking with Sam. Earlier in this talk people said: Sam: Hello. Ada: Hi Sam."
 
 
 def test_a_line_that_ends_in_a_mark_of_its_language_gets_no_second_one() -> None:
@@ -55,7 +56,7 @@ def test_a_line_that_ends_in_a_mark_of_its_language_gets_no_second_one() -> None
 
     [lines] = [each for each in retell_earlier([talk], SHARES, 1_000)[0] if each.source == SOURCE]
 
-    assert lines.text == "Earlier in this talk Sam said: 何ですか？"
+    assert lines.text == "You are talking with Sam. Earlier in this talk Sam said: 何ですか？"
 
 
 def test_what_nobody_answered_yet_stays_a_turn() -> None:
@@ -64,7 +65,16 @@ def test_what_nobody_answered_yet_stays_a_turn() -> None:
     begun = a_dialogue(told("A story!"), said("assistant", "Once upon a time"))
 
     assert retell_earlier([asked], SHARES, 1_000)[0][0].items == asked.items[1:]
-    assert retell_earlier([begun], SHARES, 1_000)[0] == [begun]
+    assert retell_earlier([begun], SHARES, 1_000)[0][0] == begun
+
+
+def test_with_whom_it_talks_stands_there_from_the_first_message_on() -> None:
+    """By the names of those who are answered; a person without one has none there either."""
+    first = a_dialogue(told("Hello", "Ada", fresh=True), told("Hi", "Bo", fresh=True))
+    nameless = a_dialogue(told("Hello", UNNAMED, fresh=True))
+
+    assert retell_earlier([first], SHARES, 1_000)[0][1].text == "You are talking with Ada and Bo."
+    assert retell_earlier([nameless], SHARES, 1_000)[0] == [nameless]
 
 
 def test_before_the_next_message_all_that_was_said_is_earlier() -> None:

@@ -1,8 +1,8 @@
 """What a model needs that is too small for an ordinary prompt: `retell_earlier` and `quote_memory`.
 
-`retell_earlier` leaves its own replies out: shown three of them, the smallest model says a fourth like them, and within
-ten messages nothing else. What people said before stands as a few lines beside who it is, and the newest message alone
-is a turn.
+`retell_earlier` says with whom it talks, and leaves its own replies out: shown three of them, the smallest model says a
+fourth like them, and within ten messages nothing else. What people said before stands as a few lines beside who it is,
+and the newest message alone is a turn.
 
 `quote_memory` answers a question about something told with the words in which it was told: asked what somebody's dog is
 called, such a model makes a name up. The words come from this prompt alone, so nobody hears what may not be told here,
@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.budget import COMPLETION_SHARE, OWN_REPLIES, cost
 from familiar_connect.context.types import ContextItem, Contribution, DroppedNote, ItemTag, Layer
+from familiar_connect.identity import UNNAMED
 from familiar_connect.memory.index.query import (
     SearchQuery,
     all_words,
@@ -33,7 +34,7 @@ from familiar_connect.memory.weighing.answers import replaces
 from familiar_connect.memory.weighing.first_person import IMPERATIVE
 from familiar_connect.memory.weighing.lasting_words import MONTH, RELATION
 from familiar_connect.support.system_notes import extract_notes
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import join_names, one_line
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
 
 SPARE_TOKENS = 80
@@ -70,11 +71,14 @@ def retell_earlier(
     room = total - math.ceil(total * COMPLETION_SHARE) - SPARE_TOKENS - cost(kept, model)
     room -= _tokens_of_layers(others, budget_by_layer, model)
     said = [item for item in earlier if item.role == "user"]
+    company = _name_company(newest or said[-1:])
+    room -= estimate_tokens(company, model)
     lines = _newest_within(said, room, model)
     retold = [kept]
     budgets = dict(budget_by_layer)
-    if lines:
-        words = f"Earlier in this talk {_whose(said)}: {' '.join(lines)}"
+    if lines or (company and room >= MESSAGE_OVERHEAD):
+        told = f"Earlier in this talk {_whose(said)}: {' '.join(lines)}" if lines else ""
+        words = " ".join(filter(None, (company, told)))
         size = estimate_tokens(words, model)
         budgets[Layer.character] = budgets.get(Layer.character, 0) + size + MESSAGE_OVERHEAD
         retold.append(Contribution(Layer.character, 10, words, size, SOURCE, order=999, audiences=dialogue.audiences))
@@ -114,6 +118,13 @@ def _newest_within(said: Sequence[ContextItem], room: int, model: str | None) ->
             break
         lines.insert(0, line)
     return lines
+
+
+def _name_company(newest: Sequence[ContextItem]) -> str:
+    """With whom it talks; empty where nobody gave a name."""
+    names = dict.fromkeys(item.name for item in newest if item.role == "user" and item.name)
+    known = [name for name in names if name != UNNAMED]
+    return f"You are talking with {join_names(known)}." if known else ""
 
 
 def _whose(said: Sequence[ContextItem]) -> str:
@@ -157,6 +168,11 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 _OWN_NAME = re.compile(r"(?:what(?:['’]s| is) my name|who am i)\W*(?:again\W*)?$", re.IGNORECASE)
+_WHO_ARE_YOU = re.compile(
+    r"(?:(?:and|so|hello|hi|hey)\b[ ,!.]*)*(?:who are you|what(?:['’]s| is) your name|what are you called)\W*$",
+    re.IGNORECASE,
+)
+_IS_SOMEBODY = r"(?:you are|you['’]re|i am|i['’]m|{name} is) (?P<who>(?:{name}\b)?[^.!?\n]{{3,160}}[.!?])"
 _WHO = r"(?P<who>[^\W_][^:\n(\[]{0,40}?)(?: \([^)\n]{1,40}\))?: "
 _NOTE_LINE = re.compile(rf"- (?:{_WHO})?(?P<words>\S.*)")
 _SAID_LINE = re.compile(rf"(?:- )?(?:\[[^\]\n]{{1,40}}\] )?{_WHO}(?P<words>\S.*)")
@@ -255,6 +271,8 @@ def quote_memory(items: Sequence[ContextItem], quotable: Sequence[str], turn: Tu
         return None
     said = entry.individual_contents[-1] if entry.individual_contents else entry.content
     question = _strip_call(" ".join(extract_notes(said or "")[1].split()), turn.persona)
+    if turn.persona and _WHO_ARE_YOU.match(question):
+        return _introduce(items, turn.persona)
     if not _asks_for_something_told(question):
         return None
     asker = entry.author_name
@@ -270,6 +288,17 @@ def quote_memory(items: Sequence[ContextItem], quotable: Sequence[str], turn: Tu
         return _say(best, asker, query, "I am not sure, but " if share < SURE_SHARE else "")
     is_about_asker = concerns_speaker(question) and not wants_advice and not question.lower().startswith("why")
     return NOTHING_TOLD if is_about_asker else None
+
+
+def _introduce(items: Sequence[ContextItem], persona: str) -> str:
+    """Who the familiar is, by the first sentence of its description where that says so."""
+    pattern = _IS_SOMEBODY.format(name=re.escape(persona))
+    for item in items:
+        found = re.match(pattern, item.text.strip(), re.IGNORECASE) if item.tag is ItemTag.PERSONA else None
+        if found is not None and not _ABOUT_YOU.search(found["who"]):
+            who = found["who"]
+            return f"I'm {who}" if who.lower().startswith(persona.lower()) else f"I'm {persona}. I'm {who}"
+    return f"I'm {persona}."
 
 
 def _strip_call(text: str, persona: str) -> str:

@@ -37,6 +37,23 @@ ITEMS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        ("You are Ember, a spirit who lives in a kettle. You love tea.", "I'm Ember, a spirit who lives in a kettle."),
+        ("Ember is a tiny fire spirit!", "I'm Ember. I'm a tiny fire spirit!"),
+        ("You are Ember, and your kettle is old.", "I'm Ember."),
+        ("A kettle with a fire in it.", "I'm Ember."),
+    ],
+)
+def test_who_are_you_is_answered_by_the_description(description: str, said: str) -> None:
+    """In its first sentence, where that says so and speaks to nobody."""
+    items = [ContextItem.of("system", description, tag=ItemTag.PERSONA)]
+
+    assert quote_memory(items, [], turn_of("Hello, who are you?")) == said
+    assert quote_memory(items, [], turn_of("Who are you to judge me?")) is None
+
+
 def turn_of(question: str, *before: tuple[str, str], flags: TurnFlags | None = None) -> Turn:
     """A talk that ends with Sam's *question*."""
     entries = [

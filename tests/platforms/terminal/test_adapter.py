@@ -97,7 +97,7 @@ async def test_help_is_shown_without_a_slash_and_in_capitals(tmp_path: Path) -> 
     chat = Chat(tmp_path, "Of course.", plain=False)
     assert await chat.run("help", " ? ", "/Help", "/HELP Undo", "help me", "Exit", "never said") == 0
     assert chat.out.getvalue().count("  /regenerate ") == 3
-    assert chat.out.getvalue().count("/undo 2 removes the last two") == 4
+    assert chat.out.getvalue().count("Remove the last exchange.") == 4
     assert len(chat.model.calls) == 1
     pipe = Chat(tmp_path, "Of course.")
     assert await pipe.run("help") == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.platforms.terminal.help import FIRST, help_text, list_slash_commands
 from tests.fakes.model_server import Answer, stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 
@@ -122,6 +123,19 @@ def test_another_chat_opens_as_a_start_does(tmp_path: Path) -> None:
             session.wait_for_screen("This is the chat 'main'.\nLast time")
             session.wait_for_screen("  Ember: Tea it is.")
             assert session.leave() == 0
+
+
+@pytest.mark.parametrize("columns", [110, 80, 40])
+def test_help_fits_a_screen(columns: int) -> None:
+    """With the prompt below it, the most used explained; all of it is one word more."""
+    shown, whole = help_text(columns), help_text(columns, about="all")
+    lines = shown.splitlines()
+
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= columns
+    assert all(f"/{name} " in shown for name in FIRST)
+    assert all(f"/{each.name}" in whole for each in list_slash_commands())
+    assert "/help all" in shown
 
 
 def test_help_tells_of_one_command_alone(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ class TerminalPlatform:
             self._screen.note(str(error), colour="warn")
 
     def _help(self, name: str) -> None:
-        """`/help`: every command; `/help NAME`: that one."""
+        """`/help`: the commands on one screen; `/help all` explains each; `/help NAME`: that one."""
         told = help_text(self._screen.width(), self._more_commands, name)
         if told:
             self._screen.write(told + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -14,24 +15,24 @@ OWN_COMMANDS = {
     "name": "What I call you. /name NAME changes it.",
     "persona": "Who I am, and who you are to me. /persona TEXT sets who you are.",
     "upgrade": "Get a better model while we talk, or type /upgrade never to stop the offers.",
-    "help": "This list. /help NAME explains one command.",
+    "help": "The commands. /help NAME explains one, /help all each of them.",
     "quit": "Leave. Ctrl-D does too.",
 }
 """Commands of the terminal's own, and what others mean here."""
-FIRST = (
-    "name",
-    "persona",
-    "regenerate",
-    "swipe",
-    "undo",
-    "chat",
-    "memory",
-    "context",
-    "privacy",
-    "preset",
-    "quit",
-)
-"""What people use most, in this order."""
+FIRST = {
+    "name": "what I call you",
+    "persona": "who you are to me",
+    "regenerate": "another last reply",
+    "swipe": "its next version",
+    "undo": "take back the last lines",
+    "chat": "your chats, a new one",
+    "memory": "what I remember",
+    "context": "what the model saw",
+    "privacy": "what I may keep of you",
+    "preset": "SillyTavern presets",
+    "quit": "leave",
+}
+"""What people use most, in this order; so briefly in a narrow window."""
 HABITS = {
     "bg": "/channel-backdrop sets where it takes place.",
     "clear": "/reset starts the chat over.",
@@ -59,6 +60,12 @@ KEYS = (
     "Enter sends, Alt-Enter starts a new line. Tab completes, the up arrow shows earlier lines, "
     "Ctrl-C stops a reply, Ctrl-D leaves."
 )
+ALL = "all"
+"""What `/help` is asked for to explain every command."""
+MORE = "/help all explains every command, /help NAME one."
+RARE = "channel-"
+"""How the commands for the mode of a chat begin, of which there are many."""
+SENTENCES = re.compile(r"(?<=\.)\s")
 NAME_COLUMN = 19
 """A longer name stands on a line of its own."""
 WIDE = 60
@@ -73,14 +80,25 @@ def list_slash_commands() -> tuple[SlashCommand, ...]:
 def help_text(width: int, more: Mapping[str, str] = MappingProxyType({}), about: str = "") -> str:
     """The list of commands for a window of *width* columns; *more* are this place's, with their meanings.
 
-    Where it is *about* one of them, that one alone; nothing where it is not there.
+    It fits a screen: the first are explained and the others named, where there is room. Where it is *about* one of
+    them, that one alone is explained, or all of them; nothing where it is not there.
     """
     meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS, **more}
-    if about:
+    if about and about.lower() != ALL:
         return help_row(f"/{about}", meanings[about], width) if about in meanings else ""
-    order = [*more, *FIRST, *(name for name in meanings if name not in (*FIRST, *more))]
-    rows = [help_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
-    return "\n".join([*rows, "", wrap_words(KEYS, width)])
+    first = [*more, *(name for name in FIRST if name in meanings)]
+    others = [name for name in meanings if name not in first]
+    if about:
+        rows = [help_row(f"/{name}", meanings[name], width) for name in (*first, *others)]
+        return "\n".join([*rows, "", wrap_words(KEYS, width)])
+    if width < WIDE:
+        briefly = {**meanings, **FIRST}
+        rows = [_indented(f"/{name:<11}{briefly[name]}", 12, width + 12).lstrip() for name in first]
+        return "\n".join([*rows, "", wrap_words(MORE, width)])
+    rows = [help_row(f"/{name}", SENTENCES.split(meanings[name])[0], width) for name in first]
+    shown = sorted(f"/{name}" for name in others if not name.startswith(RARE))
+    named = wrap_words(f"Others: {', '.join(shown)}", width)
+    return "\n".join([*rows, "", named, "", wrap_words(f"{MORE} {KEYS}", width)])
 
 
 def help_row(name: str, meaning: str, width: int, *, names: int = NAME_COLUMN) -> str:
