@@ -41,7 +41,7 @@ MOST_NAMES = {
     messages: 22,
     servers: 7,
     settings: 11,
-    speech: 23,
+    speech: 24,
     stand_in: 9,
     support: 15,
     testing: 10,

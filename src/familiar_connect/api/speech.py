@@ -11,6 +11,7 @@ from familiar_connect.support.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from familiar_connect.extensions.turn_parts import RecognizerPart, SynthesizerPart
+    from familiar_connect.voice.clarity import join_clear_pieces
     from familiar_connect.voice.protocols import (
         HEARING_RATE,
         SpeechRecognizer,
@@ -51,6 +52,7 @@ __all__ = [
     "WordTimestamp",
     "check_speech_length",
     "encode_wav",
+    "join_clear_pieces",
     "read_samples",
     "read_speech",
 ]
@@ -59,6 +61,7 @@ __getattr__ = load_lazily(
     __name__,
     {
         "extensions.turn_parts": ("RecognizerPart", "SynthesizerPart"),
+        "voice.clarity": ("join_clear_pieces",),
         "voice.protocols": ("HEARING_RATE", "SpeechRecognizer", "SpeechSynthesizer", "StreamingTranscriber"),
         "voice.sound_answer": ("SERVICE_RATE", "encode_wav", "read_samples", "read_speech"),
         "voice.speech_context": ("RemoteService", "SpeechContext"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from familiar_connect.config.built_in import BUILT_IN_VOICES, load_built_in_module, provider_of
 from familiar_connect.config.llm import API_KEY_ENV, BASE_URL, EXTENSION_MODEL
-from familiar_connect.config.rules import TEXT_OR_NONE, TEXTS, InvalidValue, Rule
+from familiar_connect.config.rules import TEXT, TEXT_OR_NONE, TEXTS, InvalidValue, Rule
 from familiar_connect.config.settings import KeyPath, setting
 
 LOCAL_PROVIDER = "local"
@@ -139,6 +139,11 @@ class STTConfig(_ServiceChoice):
         "Language that is spoken, as a code; the recogniser on this machine knows English only. None: the service "
         "finds out.",
         example='"de"',
+    )
+    unclear_reply: str = setting(
+        "Sorry?",
+        TEXT,
+        "Said aloud when somebody who is alone with the familiar could not be understood; empty: nothing is.",
     )
     base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8000/v1"')
     api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')

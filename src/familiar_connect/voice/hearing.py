@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.voice.clarity import SpeechUnclearError
 from familiar_connect.voice.protocols import HearingCallbacks, SpeechProbability, SpeechRecognizer
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.vad import SpeechSegment, SpeechSegmenter
@@ -93,6 +94,10 @@ class _Listener:
         try:
             async with asyncio.timeout(RECOGNITION_TIMEOUT_S):
                 return await self._recognizer.recognize(segment.pcm)
+        except SpeechUnclearError as error:
+            logger.info("speech was not clear", extra={"reason": str(error)})
+            self._callbacks.on_unclear(self._uid)
+            return ""
         except Exception as error:  # whatever a recogniser dies of, the next stretch is recognised
             logger.warning("speech could not be recognised", extra={"error": str(error) or type(error).__name__})
             self._callbacks.on_trouble(

@@ -105,7 +105,20 @@ class VoicePlace(Place):
 
         await self.speak(whole(), lambda _: None)
 
+    async def say_aside(self, text: str) -> None:
+        """Speak *text* beside the conversation: nothing waits for it, and nobody is recorded as having said it."""
+
+        async def whole() -> AsyncIterator[str]:
+            yield text
+
+        aside = SpokenReply(self._synthesizer, self._out, on_heard=lambda _: None, on_unspoken=self._show_unspoken)
+        await aside.speak(whole())
+
     async def notice(self, text: str) -> None:
+        self._show(text)
+
+    def show(self, text: str) -> None:
+        """Something that can only be read."""
         self._show(text)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:

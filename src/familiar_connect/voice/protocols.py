@@ -16,7 +16,10 @@ class SpeechRecognizer(Protocol):
     """Turns a stretch of speech into words."""
 
     async def recognize(self, pcm: bytes) -> str:
-        """The words of mono *pcm* at `HEARING_RATE`; empty where there are none."""
+        """The words of mono *pcm* at `HEARING_RATE`; empty where there are none.
+
+        Where there are some that cannot be made out, a `SpeechUnclearError`.
+        """
 
 
 class SpeechSynthesizer(Protocol):
@@ -68,6 +71,8 @@ class HearingCallbacks:
     on_transcript: Callable[[int, TranscriptionResult], None]
     on_activity: Callable[[int, VoiceActivityEvent], None]
     on_trouble: Callable[[str], None]
+    on_unclear: Callable[[int], None] = lambda _uid: None
+    """Somebody said something that could not be made out."""
 
 
 class Ears(Protocol):

@@ -14,17 +14,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.config.character import CharacterConfig
-from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.types import Exchange, ReplyDue
-from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.llm.protocols import SideModel
 from familiar_connect.support.aio import BackgroundTasks, CallLater, RestartableTimer, call_later, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.voice.audio import SAMPLE_BYTES
@@ -52,6 +47,7 @@ from familiar_connect.voice.protocols import (
 )
 from familiar_connect.voice.turn_taking import VoiceLullMonitor
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
+from familiar_connect.voice.unclear_speech import UnclearSpeech
 from familiar_connect.voice.utterances import (
     SpeechJournal,
     Utterance,
@@ -61,6 +57,7 @@ from familiar_connect.voice.utterances import (
     note_while_speaking,
     when_due,
 )
+from familiar_connect.voice.voice_host import VoiceHost
 
 MIN_HOLD_S = 0.05
 WORDS_GRACE_S = 3.0
@@ -71,20 +68,6 @@ GOODBYE = bytes(HEARING_RATE * SAMPLE_BYTES * 2)
 """Silence, after which whoever left has stopped speaking."""
 
 logger = logging.getLogger(__name__)
-
-
-class VoiceHost(Protocol):
-    """What a voice session needs of a familiar."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def config(self) -> CharacterConfig: ...
-    @property
-    def history_store(self) -> HistoryStore: ...
-    @property
-    def intake(self) -> Intake: ...
-    def side_model(self, slot: str) -> SideModel: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +125,12 @@ class VoiceSession:
         self._watcher = watcher or SessionWatcher()
         self._queue = familiar.intake.queue
         self._speakers = Speakers()
-        told = HearingCallbacks(on_transcript=self._on_transcript, on_activity=self._on_activity, on_trouble=show)
+        told = HearingCallbacks(
+            on_transcript=self._on_transcript,
+            on_activity=self._on_activity,
+            on_trouble=show,
+            on_unclear=self._on_unclear,
+        )
         self._audio = AudioFeed(ears, told, show, self._clock)
         self._said: list[Utterance] = []
         """What is to be stored and answered."""
@@ -189,6 +177,7 @@ class VoiceSession:
             follow=self._follow_reply,
             longest_reply_s=longest_reply_s(familiar.config),
         )
+        self._unclear = UnclearSpeech(self._place, familiar.config.stt.unclear_reply, self._clock)
         self._journal = SpeechJournal(familiar.intake, self._place)
 
     def _make_detector(self, later: CallLater, rng: random.Random | None) -> InterruptionDetector:
@@ -252,6 +241,7 @@ class VoiceSession:
         self._bursts.clear()
         for each in merge_by_speaker(self._take_said()):
             await self._store(each, ReplyDue.never)
+        await self._unclear.aclose()
         await self._background.aclose()
         self._has_settled.set()
 
@@ -314,6 +304,11 @@ class VoiceSession:
         elif speaker is not None:  # nothing more is on its way
             self._lull.rearm()
         self._nudge()
+
+    def _on_unclear(self, uid: int) -> None:
+        speaker = self._speakers.find(uid)
+        is_meant = len(self._speakers.present()) == 1 and self.state is ResponseState.IDLE
+        self._unclear.tell(speaker.author.label if speaker else "somebody", is_meant=is_meant)
 
     def _add(self, said: Utterance) -> None:
         if not self._said:

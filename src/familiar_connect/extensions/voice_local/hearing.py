@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from familiar_connect.api.speech import join_clear_pieces
 from familiar_connect.api.support import off_loop
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 200
 """Words of one stretch of speech; a model that repeats itself ends here."""
-NO_SPEECH = 0.6
 
 
 class WhisperRecognizer:
@@ -46,7 +46,7 @@ class WhisperRecognizer:
             condition_on_previous_text=False,
             max_new_tokens=MAX_TOKENS,
         )
-        return " ".join(each.text.strip() for each in segments if each.no_speech_prob < NO_SPEECH).strip()
+        return join_clear_pieces((each.text, each.avg_logprob, each.no_speech_prob) for each in segments)
 
     def _load(self) -> Any:
         if self._model is None:
