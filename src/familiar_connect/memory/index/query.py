@@ -106,6 +106,8 @@ _JOINS_NAMES = re.compile(r"\s*(?:,\s*)?(?P<and>(?:and|or|und|oder|et|ou|y)\s+|[
 """What stands between two names of a list; its last two have a word between them."""
 _STEM_CUTS = ((8, 3), (6, 2), (4, 1))
 """From so many letters on, how many at the end of a word may be its ending."""
+_HANGUL = re.compile(r"[\uac00-\ud7a3]+\Z")
+"""A word of Korean: its last signs are particles, which are written onto it."""
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _CAPITAL_WORD = re.compile(r"\b[A-Z][a-z]+")
 
@@ -237,6 +239,8 @@ def match_expression(word: str, *, in_any_form: bool = False) -> str:
 
 def stem_of(word: str) -> str:
     """What other forms of *word* begin with, in languages that change its end; nothing where it is too short."""
+    if _HANGUL.match(word):
+        return word[: min(max(2, len(word) - 1 - (len(word) > 3)), MAX_WORD_CHARS)] if len(word) > 1 else ""
     cut = next((cut for length, cut in _STEM_CUTS if len(word) >= length), 0)
     return word[: min(len(word) - cut, MAX_WORD_CHARS)] if cut and word.isalpha() and not UNSPACED.search(word) else ""
 

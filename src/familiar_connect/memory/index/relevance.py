@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
 from familiar_connect.memory.index.query import concerns_speaker, content_words, every_word, plain_words
+from familiar_connect.memory.index.vectors.spelling import is_read_by_spelling
 
 CLEAR_COSINE = 0.3
 """So near in meaning, a hit belongs to the message though they share no word."""
@@ -73,7 +74,8 @@ def only_relevant(utterance: str, hits: Sequence[H]) -> list[H]:
     told = [
         hit for hit in hits if (about or _is_asked_for(hit)) and plain_words(hit.text) != same and topic_words(hit.text)
     ]
-    if not any(_is_clear(hit) for hit in told):
+    spelt = is_read_by_spelling(utterance[:LONGEST_REPEATED])
+    if not any(_is_clear(hit) or (spelt and _is_met(hit)) for hit in told):
         return []
     least = max(hit.score for hit in told) * LEAST_SHARE
     return [hit for hit in told if hit.score >= least]
@@ -99,6 +101,11 @@ def _is_clear(hit: Recollection | RetrievedChunk) -> bool:
         return True
     is_near = signals.get("words around", 0.0) > 0 or _is_asked_for(hit)
     return cosine >= CLEAR_COSINE or (is_near and cosine >= CLEAR_COSINE_NEARBY)
+
+
+def _is_met(hit: Recollection | RetrievedChunk) -> bool:
+    """Whether it has a word of the message, or is of whom it names: where meaning is spelling, that is all there is."""
+    return _signals(hit).get("words", 0.0) > 0 or _is_asked_for(hit)
 
 
 def without_known(hits: Iterable[H], known: Iterable[str]) -> list[H]:

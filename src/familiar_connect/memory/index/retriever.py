@@ -41,6 +41,7 @@ from familiar_connect.memory.index.query import (
 )
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
+    OTHER_LANGUAGES,
     Floats,
     LexicalScores,
     RankedUnits,
@@ -182,6 +183,7 @@ class MemoryRetriever:
         self._names = names or (lambda: ())
         self._clock = clock or SystemClock()
         self._weights = weights or SignalWeights()
+        self._other_weights = weights or OTHER_LANGUAGES
         self._warm = threading.Event()
         self._by_meaning = False
         self._embedding = threading.Lock()
@@ -366,7 +368,7 @@ class MemoryRetriever:
                 cosines,
                 question,
                 now=now,
-                weights=self._weights,
+                weights=self._other_weights if question.in_any_form else self._weights,
                 sentences=sentences,
                 likeness=likeness,
             )
