@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _program_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hints name the program as it is installed, not as the tests were started, and no home of another test."""
     monkeypatch.setenv("FAMILIAR_COMMAND", "familiar")
+    monkeypatch.setenv("LANGUAGE", "en")
     set_home_option(None)
 
 

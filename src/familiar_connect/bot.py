@@ -36,6 +36,7 @@ from familiar_connect.platforms.supervise import Platform, Sleep, Tell, run_all
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.open_files import check_open_files
+from familiar_connect.support.translate import use_language
 from familiar_connect.voice.stt.voice_messages import find_transcriber
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ def load_familiar(
         defaults_path = folder.profile.settings_file
     consent = OwnerConsent(home, folder.root.name)
     config = load_allowed_config(folder.settings_file, consent, defaults_path=defaults_path, zone=zone)
+    use_language(config.interface_language)
     if speaks_through is not None:
         config = replace(config, llm={**config.llm, MAIN_SLOT: speaks_through})
     secrets, trust = Secrets(home), TrustedOrigins(home)

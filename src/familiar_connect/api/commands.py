@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from familiar_connect.extensions.hosts.command_host import CommandHost
 from familiar_connect.slash.command import OptionKind, SlashFile, SlashForm, SlashPicker, SlashPlace
+from familiar_connect.support.translate import translations_of
 
-__all__ = ["CommandHost", "OptionKind", "SlashFile", "SlashForm", "SlashPicker", "SlashPlace"]
+__all__ = ["CommandHost", "OptionKind", "SlashFile", "SlashForm", "SlashPicker", "SlashPlace", "translations_of"]

@@ -332,6 +332,12 @@ class CharacterConfig:
     search_turns: bool = setting(
         True, FLAG, "Whether everything ever said is searched too.", key="providers.content_search.turns"
     )
+    interface_language: str = setting(
+        "auto",
+        choice_rule("auto", "en", "de", "ja"),
+        "Language of the chat's own notices and commands; `auto`: that of the system. What people and familiars say "
+        "stays as it is.",
+    )
     embedder: str = setting(
         "auto",
         FILLED_TEXT,

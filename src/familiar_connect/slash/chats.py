@@ -13,18 +13,18 @@ from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOpti
 from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import remove_file
-from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
+from familiar_connect.support.translate import later, tr, tr_many
 
 NEW = "new"
 MOST_LISTED = 50
-ONE_CHAT = "Here every channel and thread is its own chat. Start a thread for a new one."
+ONE_CHAT = later("Here every channel and thread is its own chat. Start a thread for a new one.")
 
 
 async def run_chat(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """Without words: the list of chats. `new`, with or without a name: another one. Else: that of the name."""
     if ctx.place is not None:
-        return SlashReply(text=ONE_CHAT)
+        return SlashReply(text=tr(ONE_CHAT))
     chats = familiar.stores.chats
     place_id = await off_loop(chats.place_of, ctx.channel_id)
     first, _, rest = ctx.words.strip().partition(" ")
@@ -32,22 +32,25 @@ async def run_chat(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         return SlashReply(text=await off_loop(_listing, familiar, place_id, ctx.channel_id, ctx.columns))
     if first.lower() == NEW:
         begun = await off_loop(chats.start, place_id, rest.strip() or None)
-        return SlashReply(text=f"A new chat, {begun.name!r}.", channel_id=begun.channel_id)
+        return SlashReply(text=tr("A new chat, {begun!r}.").format(begun=begun.name), channel_id=begun.channel_id)
     chosen = await off_loop(chats.select, place_id, ctx.words)
-    return SlashReply(text=f"This is the chat {chosen.name!r}.", channel_id=chosen.channel_id)
+    return SlashReply(text=tr("This is the chat {chosen!r}.").format(chosen=chosen.name), channel_id=chosen.channel_id)
 
 
 async def run_branch(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """Another chat, which begins with this one's lines up to the one that was named."""
     if ctx.place is not None:
-        return SlashReply(text=ONE_CHAT)
+        return SlashReply(text=tr(ONE_CHAT))
     first, _, rest = ctx.words.strip().partition(" ")
     is_number = first.isascii() and first.isdigit() and len(first) <= 6
     line = await familiar.reply_path.controls.line(ctx.channel_id, int(first) if is_number else 1)
     name = (rest if is_number else ctx.words).strip() or None
     chat, count = await off_loop(branch_chat, familiar, ctx.channel_id, line.id, name)
-    lines = pluralize(count, "line")
-    return SlashReply(text=f"The chat {chat.name!r} starts with {lines} of the other one.", channel_id=chat.channel_id)
+    lines = tr_many("{count} line", "{count} lines", count)
+    return SlashReply(
+        text=tr("The chat {chat!r} starts with {lines} of the other one.").format(chat=chat.name, lines=lines),
+        channel_id=chat.channel_id,
+    )
 
 
 def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:
@@ -109,29 +112,29 @@ def _listing(familiar: Familiar, place_id: int, channel_id: int, columns: int) -
     rows, chats = [], familiar.stores.chats.all(place_id)
     for chat in chats[:MOST_LISTED]:
         last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
-        when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
+        when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else tr("nothing said yet")
         rows.append((f"{'*' if chat.channel_id == channel_id else ' '} {chat.name}", when))
-    more = f"\n… and {len(chats) - MOST_LISTED:,} more" if len(chats) > MOST_LISTED else ""
+    more = tr("\n… and {count:,} more").format(count=len(chats) - MOST_LISTED) if len(chats) > MOST_LISTED else ""
     return text_table(("", ""), rows, columns, TableStyle(left=(0, 1), indent=0)) + more
 
 
 CHAT = SlashCommand(
     name="chat",
-    description="List the chats. /chat NAME opens one, /chat new [NAME] starts one.",
+    description=later("List the chats. /chat NAME opens one, /chat new [NAME] starts one."),
     run=run_chat,
     is_control=True,
     needs_chats=True,
-    options=(SlashOption(name="name", description="The chat to open, or new."),),
+    options=(SlashOption(name="name", description=later("The chat to open, or new.")),),
     words=(NEW,),
 )
 BRANCH = SlashCommand(
     name="branch",
-    description="Start another chat from a line of this one: /branch 3 [NAME].",
+    description=later("Start another chat from a line of this one: /branch 3 [NAME]."),
     run=run_branch,
     is_control=True,
     needs_chats=True,
     options=(
-        SlashOption(name="line", description="The last line to copy; the newest is 1."),
-        SlashOption(name="name", description="A name for the new chat."),
+        SlashOption(name="line", description=later("The last line to copy; the newest is 1.")),
+        SlashOption(name="name", description=later("A name for the new chat.")),
     ),
 )

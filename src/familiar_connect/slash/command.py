@@ -17,6 +17,7 @@ from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, Scene
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.identity import Author
+from familiar_connect.support.translate import later, tr
 from familiar_connect.support.word_wrap import ENDLESS
 
 if TYPE_CHECKING:  # an extension that only says what its commands are loads none of a familiar's parts
@@ -24,12 +25,14 @@ if TYPE_CHECKING:  # an extension that only says what its commands are loads non
 
 logger = logging.getLogger(__name__)
 
-NOT_THE_OPERATOR = "Only my operator may use that."
-MAY_NOT_MANAGE = "You need the right to manage this channel."
-MAY_NOT_CONTROL = "You need the right to manage this channel; `controls` under [{section}] can allow everyone."
+NOT_THE_OPERATOR = later("Only my operator may use that.")
+MAY_NOT_MANAGE = later("You need the right to manage this channel.")
+MAY_NOT_CONTROL = later("You need the right to manage this channel; `controls` under [{section}] can allow everyone.")
 """Where a platform's settings let everyone."""
-ONLY_FOR_OWNER = "The answer names my owner's files, so only my owner may see it. `familiar doctor` says what is wrong."
-WRONG_SETTINGS = "One of my settings files is wrong. My owner can find it with `familiar doctor`."
+ONLY_FOR_OWNER = later(
+    "The answer names my owner's files, so only my owner may see it. `familiar doctor` says what is wrong."
+)
+WRONG_SETTINGS = later("One of my settings files is wrong. My owner can find it with `familiar doctor`.")
 
 
 async def _ignore_acknowledgement(text: str) -> None:
@@ -271,12 +274,12 @@ def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
     if ctx.is_operator:
         return None
     if wanted.operator_only:
-        return NOT_THE_OPERATOR
+        return tr(NOT_THE_OPERATOR)
     if wanted.is_control and not (ctx.may_control or ctx.may_manage):
         section = ctx.controls_section
-        return MAY_NOT_MANAGE if section is None else MAY_NOT_CONTROL.format(section=section)
+        return tr(MAY_NOT_MANAGE) if section is None else tr(MAY_NOT_CONTROL).format(section=section)
     if wanted.needs_manage and not ctx.may_manage:
-        return MAY_NOT_MANAGE
+        return tr(MAY_NOT_MANAGE)
     return None
 
 
@@ -290,11 +293,11 @@ async def run_command(wanted: SlashCommand, ctx: SlashContext, familiar: Familia
     except FamiliarError as error:
         logger.warning("slash command refused", extra={"command": wanted.name, "error": type(error).__name__})
         if isinstance(error, ConfigError) and not ctx.is_operator:
-            return SlashReply(text=WRONG_SETTINGS)
+            return SlashReply(text=tr(WRONG_SETTINGS))
         return _without_paths(SlashReply(text=str(error)), ctx, familiar)
     except Exception as error:  # isolation: one command that fails ends nothing else
         logger.exception("slash command failed", extra={"command": wanted.name})
-        return SlashReply(text=f"That did not work ({type(error).__name__}). The log says more.")
+        return SlashReply(text=tr("That did not work ({name}). The log says more.").format(name=type(error).__name__))
 
 
 def _without_paths(reply: SlashReply, ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -303,4 +306,4 @@ def _without_paths(reply: SlashReply, ctx: SlashContext, familiar: Familiar) -> 
         return reply
     shown = f"{reply.text}\n{reply.file.text if reply.file is not None else ''}\n{reply.draft or ''}"
     folders = {str(each) for each in (familiar.root, familiar.root.resolve(), Path.home())} - {"/"}
-    return SlashReply(text=ONLY_FOR_OWNER) if any(folder in shown for folder in folders) else reply
+    return SlashReply(text=tr(ONLY_FOR_OWNER)) if any(folder in shown for folder in folders) else reply

@@ -19,6 +19,7 @@ from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContex
 from familiar_connect.slash.roleplay import door_of, show_version
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, shorten
+from familiar_connect.support.translate import later, tr
 
 SHOWN_CHARS = 100
 
@@ -35,8 +36,14 @@ def choose_greeting(greetings: list[str], greeting: int | None) -> str:
         return next(filter(None, greetings), "")
     if not 0 <= greeting < len(greetings):
         last = len(greetings) - 1
-        there = f"choose 0 to {last}" if last else "this character has only 0, its first message"
-        raise HomeError(f"there is no greeting {greeting}: {there} (self/alternate_greetings.md holds the others)")
+        there = (
+            tr("choose 0 to {last}").format(last=last) if last else tr("this character has only 0, its first message")
+        )
+        raise HomeError(
+            tr("there is no greeting {greeting}: {there} (self/alternate_greetings.md holds the others)").format(
+                greeting=greeting, there=there
+            )
+        )
     return greetings[greeting]
 
 
@@ -48,10 +55,10 @@ async def run_greeting(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         rows = [f"{number:>3}  {shorten(one_line(text), SHOWN_CHARS)}" for number, text in enumerate(greetings)]
         return SlashReply(text="\n".join(rows))
     if not wanted.isascii() or not wanted.isdigit() or len(wanted) > 6:
-        raise HistoryError("Give a number, such as /greeting 1. /greeting lists them.")
+        raise HistoryError(tr("Give a number, such as /greeting 1. /greeting lists them."))
     words = choose_greeting(greetings, int(wanted))
     if not words:
-        raise HistoryError(f"Greeting {wanted} is empty: self/first_mes.md says nothing.")
+        raise HistoryError(tr("Greeting {wanted} is empty: self/first_mes.md says nothing.").format(wanted=wanted))
     return await _begin_with(ctx, familiar, [text for text in greetings if text], words)
 
 
@@ -60,7 +67,7 @@ async def _begin_with(ctx: SlashContext, familiar: Familiar, greetings: list[str
     there = await controls.lines(ctx.channel_id, 2)
     if len(there) > 1 or (there and there[0].role != "assistant"):
         raise HistoryError(
-            "This chat has started already: /chat new starts another one, and /greeting chooses its greeting."
+            tr("This chat has started already: /chat new starts another one, and /greeting chooses its greeting.")
         )
     turn = there[0] if there else await off_loop(_append, ctx, familiar, words)
     result = await controls.choose_text(turn, greetings, greetings.index(words))
@@ -106,8 +113,10 @@ def expand_greeting(words: str, familiar: Familiar, user: Author | None, group: 
 
 GREETING = SlashCommand(
     name="greeting",
-    description="List the greetings. /greeting 1 starts the chat with another one.",
+    description=later("List the greetings. /greeting 1 starts the chat with another one."),
     run=run_greeting,
     is_control=True,
-    options=(SlashOption(name="number", description="Its number; 0 is the first message.", kind=OptionKind.number),),
+    options=(
+        SlashOption(name="number", description=later("Its number; 0 is the first message."), kind=OptionKind.number),
+    ),
 )

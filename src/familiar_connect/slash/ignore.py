@@ -11,6 +11,7 @@ from familiar_connect.identity import LOCAL_PLATFORMS, Author
 from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import MAX_SUGGESTED, suggest_people
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.translate import later, tr
 
 
 async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -19,22 +20,26 @@ async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.words.strip():
         people = await off_loop(ignored.all)
         if not people:
-            return SlashReply(text="I ignore no one. /ignore NAME ignores someone.")
-        return SlashReply(text="I ignore " + ", ".join(map(str, people)) + ". /unignore NAME answers them again.")
+            return SlashReply(text=tr("I ignore no one. /ignore NAME ignores someone."))
+        return SlashReply(
+            text=tr("I ignore {people}. /unignore NAME answers them again.").format(people=", ".join(map(str, people)))
+        )
     who = _with_name(await off_loop(_find, ctx, familiar), ctx)
     if familiar.owner.is_owner(who):
-        return SlashReply(text="That is you; I always listen to you.")
+        return SlashReply(text=tr("That is you; I always listen to you."))
     person = await off_loop(ignored.add, who)
-    return SlashReply(text=f"I ignore {person} from now on: I still hear them, but I do not answer.")
+    return SlashReply(
+        text=tr("I ignore {person} from now on: I still hear them, but I do not answer.").format(person=person)
+    )
 
 
 async def run_unignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.words.strip():
-        return SlashReply(text="Say who: /unignore NAME, a mention, or platform:id.")
+        return SlashReply(text=tr("Say who: /unignore NAME, a mention, or platform:id."))
     who = await off_loop(_find, ctx, familiar)
     if not await off_loop(familiar.stores.ignored.remove, who):
-        return SlashReply(text=f"I was not ignoring {who.label}.")
-    return SlashReply(text=f"I answer {who.label} again.")
+        return SlashReply(text=tr("I was not ignoring {who}.").format(who=who.label))
+    return SlashReply(text=tr("I answer {who} again.").format(who=who.label))
 
 
 def _with_name(who: Author, ctx: SlashContext) -> Author:
@@ -63,12 +68,12 @@ async def suggest_ignored(familiar: Familiar, begun: str) -> list[str]:
 
 IGNORE = SlashCommand(
     name="ignore",
-    description="Stop answering someone. Without a name, lists who is ignored.",
+    description=later("Stop answering someone. Without a name, lists who is ignored."),
     run=run_ignore,
     options=(
         SlashOption(
             name="person",
-            description="A name, a mention or platform:id.",
+            description=later("A name, a mention or platform:id."),
             suggest=suggest_people,
             kind=OptionKind.person,
         ),
@@ -78,11 +83,14 @@ IGNORE = SlashCommand(
 
 UNIGNORE = SlashCommand(
     name="unignore",
-    description="Answer someone again.",
+    description=later("Answer someone again."),
     run=run_unignore,
     options=(
         SlashOption(
-            name="person", description="A name, a mention or platform:id.", required=True, suggest=suggest_ignored
+            name="person",
+            description=later("A name, a mention or platform:id."),
+            required=True,
+            suggest=suggest_ignored,
         ),
     ),
     operator_only=True,

@@ -13,6 +13,7 @@ from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOpti
 from familiar_connect.slash.people import readers_at
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import list_some
+from familiar_connect.support.translate import later, tr
 
 MAX_LISTED = 60
 MAX_SUGGESTED = 25
@@ -41,7 +42,9 @@ def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
     if not found:
         return _explain_nothing(familiar, wanted)
     if len(found) > 1:
-        return f"{wanted!r} could be {list_some(found, MAX_SUGGESTED)}: say which."
+        return tr("{wanted!r} could be {found}: say which.").format(
+            wanted=wanted, found=list_some(found, MAX_SUGGESTED)
+        )
     try:
         return memory.read_file(found[0]).strip()
     except MemoryStoreError as error:
@@ -64,8 +67,12 @@ def _explain_nothing(familiar: Familiar, wanted: str) -> str:
         or wanted.casefold() == (familiar.config.user_name or "").casefold()
     )
     if known:
-        return f"I have no note about {wanted} that I may show here yet: I write notes after a conversation."
-    return f"There is no memory file {wanted!r} and no one by that name. /memory lists the files."
+        return tr("I have no note about {wanted} that I may show here yet: I write notes after a conversation.").format(
+            wanted=wanted
+        )
+    return tr("There is no memory file {wanted!r} and no one by that name. /memory lists the files.").format(
+        wanted=wanted
+    )
 
 
 def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[str]:
@@ -87,9 +94,11 @@ def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[
 def _listing(memory: VisibleMemory) -> str:
     files = memory.list_files()
     shown = "\n".join(f"  {path}" for path in files[:MAX_LISTED])
-    more = f"\n  … and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
-    how = "/memory FILE or a person's name shows one."
-    return f"My memory is plain Markdown in {memory.store.root}\n{shown}{more}\n{how}"
+    more = tr("\n  … and {count} more").format(count=len(files) - MAX_LISTED) if len(files) > MAX_LISTED else ""
+    how = tr("/memory FILE or a person's name shows one.")
+    return tr("My memory is plain Markdown in {root}\n{shown}{more}\n{how}").format(
+        root=memory.store.root, shown=shown, more=more, how=how
+    )
 
 
 async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
@@ -100,8 +109,8 @@ async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
 
 MEMORY = SlashCommand(
     name="memory",
-    description="List the memory files; /memory FILE or a person's name shows one.",
+    description=later("List the memory files; /memory FILE or a person's name shows one."),
     run=run_memory,
-    options=(SlashOption(name="file", description="A file to read, or a person.", suggest=suggest_files),),
+    options=(SlashOption(name="file", description=later("A file to read, or a person."), suggest=suggest_files),),
     operator_only=True,
 )

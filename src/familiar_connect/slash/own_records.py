@@ -14,18 +14,18 @@ from familiar_connect.memory.maintenance.person_lookup import Person, files_of_p
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.memory import memory_at_place
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import pluralize
+from familiar_connect.support.translate import later, tr, tr_many
 
 CONFIRM = "confirm"
-AT_HOME = (
-    "Leave this chat first. Then `familiar memory forget {key} --familiar {id}` shows what I keep about you, "
-    "asks you to confirm, and erases it."
+AT_HOME = later(
+    "Leave this chat first. Then `familiar memory forget {key} --familiar {id}` shows "
+    "what I keep about you, asks you to confirm, and erases it."
 )
-NOTHING = "I know nothing about you."
-ELSEWHERE = "What you told me elsewhere is shown only there."
+NOTHING = later("I know nothing about you.")
+ELSEWHERE = later("What you told me elsewhere is shown only there.")
 MOST_WAITING = 500
 """Messages of one person that may still wait for an answer somewhere."""
-LISTENS_ON = "I still listen to you; /privacy full stops that."
+LISTENS_ON = later("I still listen to you; /privacy full stops that.")
 
 
 async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -34,13 +34,19 @@ async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashRe
     reminders = await off_loop(familiar.stores.reminders.of_person, ctx.author)
     level = familiar.stores.privacy.get(ctx.author).value
     if not (notes or person.turns or reminders):
-        return SlashReply(text=f"{NOTHING} Your privacy setting is {level}; /privacy explains it.")
-    counts = [f"{pluralize(person.turns, 'message')} of yours"]
-    counts += [pluralize(len(reminders), "reminder")] if reminders else []
-    names = f" I know you as {', '.join(person.names)}." if person.names else ""
-    head = f"I keep {' and '.join(counts)}; your privacy setting is {level}.{names}"
-    told = "\n\n".join(notes) or "I have no note about you that I may show here."
-    tail = f"{ELSEWHERE} /forget-me erases everything."
+        return SlashReply(
+            text=tr("{nothing} Your privacy setting is {level}; /privacy explains it.").format(
+                nothing=tr(NOTHING), level=level
+            )
+        )
+    counts = [tr_many("{count} message of yours", "{count} messages of yours", person.turns)]
+    counts += [tr_many("{count} reminder", "{count} reminders", len(reminders))] if reminders else []
+    names = tr(" I know you as {names}.").format(names=", ".join(person.names)) if person.names else ""
+    head = tr("I keep {counts}; your privacy setting is {level}.{names}").format(
+        counts=tr(" and ").join(counts), level=level, names=names
+    )
+    told = "\n\n".join(notes) or tr("I have no note about you that I may show here.")
+    tail = tr("{elsewhere} /forget-me erases everything.").format(elsewhere=tr(ELSEWHERE))
     return SlashReply(text=f"{head}\n\n{told}\n\n{tail}")
 
 
@@ -67,16 +73,18 @@ def _visible_notes(ctx: SlashContext, person: Person, familiar: Familiar) -> lis
 
 async def run_forget_me(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if ctx.place is None:
-        return SlashReply(text=AT_HOME.format(key=ctx.author.canonical_key, id=familiar.id))
+        return SlashReply(text=tr(AT_HOME).format(key=ctx.author.canonical_key, id=familiar.id))
     wanted = ctx.words.strip().lower()
     if wanted not in ("", CONFIRM):
-        return SlashReply(text=f"Nothing was erased. /forget-me {CONFIRM} erases what I keep about you.")
+        return SlashReply(
+            text=tr("Nothing was erased. /forget-me {confirm} erases what I keep about you.").format(confirm=CONFIRM)
+        )
     if wanted:
-        await ctx.acknowledge("I am erasing what I keep about you.")
+        await ctx.acknowledge(tr("I am erasing what I keep about you."))
         async with familiar.intake.queue.pause():
             await familiar.reply_path.recorder.wait_until_idle()
             told = await erase_person(await off_loop(_person, ctx.author, familiar), familiar)
-            return SlashReply(text=f"{told} {LISTENS_ON}")
+            return SlashReply(text=f"{told} {tr(LISTENS_ON)}")
     await familiar.reply_path.recorder.wait_until_idle()
     person = await off_loop(_person, ctx.author, familiar)
     return SlashReply(text=_warning(await off_loop(look_up_records, person, familiar)))
@@ -105,17 +113,38 @@ def _eraser(familiar: Familiar) -> PersonEraser:
 
 
 def _warning(found: PersonRecords) -> str:
+    counts = [len(found.files), len(found.quotes)]
     parts = (
-        (found.turns, "message", "of yours"),
-        (len(found.files), "file", "about you, with every earlier version"),
-        (len(found.quotes), "part", "of other files that quote you"),
-        (found.replays, "record", "of past prompts that may show your words"),
+        (found.turns, tr_many("{count} message of yours", "{count} messages of yours", found.turns)),
+        (
+            counts[0],
+            tr_many(
+                "{count} file about you, with every earlier version",
+                "{count} files about you, with every earlier version",
+                counts[0],
+            ),
+        ),
+        (
+            counts[1],
+            tr_many(
+                "{count} part of other files that quote you", "{count} parts of other files that quote you", counts[1]
+            ),
+        ),
+        (
+            found.replays,
+            tr_many(
+                "{count} record of past prompts that may show your words",
+                "{count} records of past prompts that may show your words",
+                found.replays,
+            ),
+        ),
     )
-    listed = "; ".join(f"{pluralize(count, what)} {more}" for count, what, more in parts if count) or "nothing"
-    return (
-        f"I keep of you: {listed}. All of it and your reminders are erased for good, in every place, by "
-        f"/forget-me {CONFIRM}. It cannot be undone. What others said about you stays."
-    )
+    listed = "; ".join(told for count, told in parts if count) or tr("nothing")
+    return tr(
+        "I keep of you: {listed}. All of it and your reminders are erased for good, in every "
+        "place, by /forget-me {confirm}. It cannot be undone. What others said about you "
+        "stays."
+    ).format(listed=listed, confirm=CONFIRM)
 
 
 async def erase_person(person: Person, familiar: Familiar) -> str:
@@ -127,7 +156,9 @@ async def erase_person(person: Person, familiar: Familiar) -> str:
         await familiar.index.forget()
         familiar.pipelines.models.side_calls.forget()
         await off_loop(familiar.stores.links.unlink, person.author)
-        return f"Erased: {gone.turns:,} messages, {gone.versions:,} texts and {gone.replays:,} records of prompts."
+        return tr("Erased: {turns:,} messages, {versions:,} texts and {replays:,} records of prompts.").format(
+            turns=gone.turns, versions=gone.versions, replays=gone.replays
+        )
 
     told = await familiar.memory_writer_scheduler.run_alone(erase)
     for channel_id, turn_id in last:
@@ -144,14 +175,14 @@ def _last_turns(person: Person, familiar: Familiar) -> list[tuple[int, int]]:
 
 WHAT_DO_YOU_KNOW = SlashCommand(
     name="what-do-you-know-about-me",
-    description="Show what I keep about you, as far as I may say it here. Only you see it.",
+    description=later("Show what I keep about you, as far as I may say it here. Only you see it."),
     run=run_what_do_you_know,
 )
 
 FORGET_ME = SlashCommand(
     name="forget-me",
-    description="Erase everything I keep about you; it first shows what goes.",
+    description=later("Erase everything I keep about you; it first shows what goes."),
     run=run_forget_me,
-    options=(SlashOption(name="choice", description="confirm erases it.", choices=(CONFIRM,)),),
+    options=(SlashOption(name="choice", description=later("confirm erases it."), choices=(CONFIRM,)),),
     words=(CONFIRM,),
 )

@@ -9,6 +9,7 @@ from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.translate import later, tr
 
 MAX_CHARS = 1500
 DESCRIPTION = "self/description.md"
@@ -21,8 +22,9 @@ async def run_persona(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         return await _change(one_line(ctx.words).strip(), familiar)
     about = await off_loop(_about, familiar.memory_store)
     also = [alias for alias in familiar.config.aliases if alias != familiar.name]
-    names = f"I am {familiar.name}" + (f", also called {', '.join(also)}" if also else "")
-    text = f"{names}.\n\n{about}" if about else f"{names}. No one has described me yet."
+    names = tr("I am {name}").format(name=familiar.name)
+    names += tr(", also called {names}").format(names=", ".join(also)) if also else ""
+    text = f"{names}.\n\n{about}" if about else tr("{names}. No one has described me yet.").format(names=names)
     return SlashReply(text=f"{text}\n\n{_about_owner(ctx, familiar)}" if is_owners_door else text)
 
 
@@ -30,17 +32,27 @@ async def _change(words: str, familiar: Familiar) -> SlashReply:
     """Keep who the owner is, for the next reply and for later runs."""
     text = "" if words.lower() == CLEAR else words
     if len(text) > MAX_CHARS:
-        return SlashReply(text=f"That is {len(text):,} characters; say who you are in at most {MAX_CHARS:,}.")
+        return SlashReply(
+            text=tr("That is {count:,} characters; say who you are in at most {max_chars:,}.").format(
+                count=len(text), max_chars=MAX_CHARS
+            )
+        )
     await off_loop(write_user_persona, FamiliarFolder(familiar.root).settings_file, text)
     familiar.reply_path.user_persona.change(text)
-    return SlashReply(text=f"From the next reply on I know: {text}" if text else "I no longer know who you are to me.")
+    return SlashReply(
+        text=tr("From the next reply on I know: {text}").format(text=text)
+        if text
+        else tr("I no longer know who you are to me.")
+    )
 
 
 def _about_owner(ctx: SlashContext, familiar: Familiar) -> str:
     known = familiar.reply_path.user_persona.read()
     if known:
-        return f"You are {ctx.author.label}: {known}\n/persona TEXT changes it, /persona {CLEAR} removes it."
-    return f"You are {ctx.author.label}. /persona TEXT tells me who you are."
+        return tr("You are {author}: {known}\n/persona TEXT changes it, /persona {clear} removes it.").format(
+            author=ctx.author.label, known=known, clear=CLEAR
+        )
+    return tr("You are {author}. /persona TEXT tells me who you are.").format(author=ctx.author.label)
 
 
 def _about(store: MemoryStore) -> str:
@@ -51,5 +63,5 @@ def _about(store: MemoryStore) -> str:
 
 
 PERSONA = SlashCommand(
-    name="persona", description="Show who I am, in the words of my card.", run=run_persona, words=(CLEAR,)
+    name="persona", description=later("Show who I am, in the words of my card."), run=run_persona, words=(CLEAR,)
 )

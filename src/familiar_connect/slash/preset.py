@@ -16,13 +16,14 @@ from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.translate import later, tr
 
 MAX_LISTED = 40
-USAGE = (
-    "Say /preset list, /preset here NAME, /preset here none, /preset here default, /preset use NAME, /preset off or"
-    " /preset toggle NODE [on|off]."
+USAGE = later(
+    "Say /preset list, /preset here NAME, /preset here none, /preset here default, "
+    "/preset use NAME, /preset off or /preset toggle NODE [on|off]."
 )
-FOR_ALL_CHANNELS = (
+FOR_ALL_CHANNELS = later(
     "Only my operator may change that, because it applies everywhere. /preset here NAME changes this channel only."
 )
 OWNERS = ("off", "toggle", "use")
@@ -39,7 +40,7 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
     verb, _, rest = ctx.words.strip().partition(" ")
     rest = rest.strip()
     if verb.lower() in OWNERS and not ctx.is_operator:
-        return FOR_ALL_CHANNELS
+        return tr(FOR_ALL_CHANNELS)
     try:
         channel = familiar.channel_configs.get(ctx.channel_id)
         fidelity = PresetFidelity(channel.preset_fidelity or familiar.config.preset_fidelity)
@@ -52,15 +53,16 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
             case "use" if rest:
                 if why := why_no_effect(store.get(rest), takes_text=takes_text(familiar.config)):
                     return why
-                return f"{store.use(rest)} is in force from the next reply on.{here}"
+                told = tr("{preset} is in force from the next reply on.{here}")
+                return told.format(preset=store.use(rest), here=here)
             case "off":
                 store.use_none()
-                return f"No preset is in force.{here}"
+                return tr("No preset is in force.{here}").format(here=here)
             case "toggle" if rest:
                 return _toggle(store, fidelity, channel.preset, rest)
     except FamiliarError as error:
         return str(error)
-    return USAGE
+    return tr(USAGE)
 
 
 def _choose_here(ctx: SlashContext, familiar: Familiar, store: PresetStore, name: str) -> str:
@@ -69,30 +71,34 @@ def _choose_here(ctx: SlashContext, familiar: Familiar, store: PresetStore, name
     channel_id = channels.settings_channel(ctx.channel_id)
     if name.casefold() == DEFAULT:
         channels.clear_preset(channel_id)
-        return f"This channel has the familiar's preset from the next reply on: {store.active() or 'none'}."
+        return tr("This channel has the familiar's preset from the next reply on: {preset}.").format(
+            preset=store.active() or tr("none")
+        )
     if name.casefold() == NO_PRESET:
         channels.set_preset(channel_id, None)
-        return "This channel has no preset from the next reply on."
+        return tr("This channel has no preset from the next reply on.")
     found = store.find(name)
     channels.set_preset(channel_id, found)
-    return f"{found} is in force in this channel from the next reply on."
+    return tr("{preset} is in force in this channel from the next reply on.").format(preset=found)
 
 
 def _channel_note(own: str | None) -> str:
     """What to know where the channel goes its own way."""
     if own is None:
         return ""
-    return f"\nThis channel's settings choose {own or 'no preset'} for itself, whatever the familiar's is."
+    return tr("\nThis channel's settings choose {preset} for itself, whatever the familiar's is.").format(
+        preset=own or tr("no preset")
+    )
 
 
 def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None, *, is_operator: bool) -> str:
     names, active = store.names(), store.active()
     if not names:
-        return "There are no presets. My owner imports one with `familiar preset import FILE`."
+        return tr("There are no presets. My owner imports one with `familiar preset import FILE`.")
     shown = [f"  {'*' if name == active else ' '} {name}" for name in names[:MAX_LISTED]]
     if len(names) > MAX_LISTED:
-        shown.append(f"  … and {len(names) - MAX_LISTED} more")
-    lines = ["Presets (* is in force):", *shown]
+        shown.append(tr("  … and {count} more").format(count=len(names) - MAX_LISTED))
+    lines = [tr("Presets (* is in force):"), *shown]
     chosen = store.lookup(own)
     if chosen is not None and is_operator:
         nodes = nodes_of(chosen, fidelity)
@@ -101,15 +107,15 @@ def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None, *, i
             f"  {node.node_order + 1}. [{'x' if node.is_enabled else ' '}] {node.name}" for node in nodes[:MAX_LISTED]
         ]
         if len(nodes) > MAX_LISTED:
-            lines.append(f"  … and {len(nodes) - MAX_LISTED} more")
-        lines.append("Switch one with /preset toggle NUMBER.")
+            lines.append(tr("  … and {count} more").format(count=len(nodes) - MAX_LISTED))
+        lines.append(tr("Switch one with /preset toggle NUMBER."))
     return "\n".join(lines)
 
 
 def _toggle(store: PresetStore, fidelity: PresetFidelity, own: str | None, words: str) -> str:
     chosen = store.lookup(own)
     if chosen is None:
-        return "No preset is in force here; choose one with /preset use NAME."
+        return tr("No preset is in force here; choose one with /preset use NAME.")
     nodes = nodes_of(chosen, fidelity)
     wanted, on = words, None
     head, _, tail = words.rpartition(" ")
@@ -117,7 +123,8 @@ def _toggle(store: PresetStore, fidelity: PresetFidelity, own: str | None, words
         wanted, on = head.strip(), tail.lower() == "on"
     node = find_node(nodes, wanted)
     is_on = store.toggle(chosen.name, node.identifier if node is not None else wanted, on)
-    return f"{node.name if node is not None else wanted} is {'on' if is_on else 'off'} in {chosen.name}."
+    told = tr("{node} is on in {preset}.") if is_on else tr("{node} is off in {preset}.")
+    return told.format(node=node.name if node is not None else wanted, preset=chosen.name)
 
 
 async def suggest_preset_words(familiar: Familiar, begun: str) -> list[str]:
@@ -129,12 +136,12 @@ async def suggest_preset_words(familiar: Familiar, begun: str) -> list[str]:
 
 PRESET = SlashCommand(
     name="preset",
-    description="List the SillyTavern presets; /preset here NAME, use NAME, off, toggle NODE.",
+    description=later("List the SillyTavern presets; /preset here NAME, use NAME, off, toggle NODE."),
     run=run_preset,
     is_control=True,
     options=(
         SlashOption(
-            name="words", description="here NAME, use NAME, off, or toggle NODE.", suggest=suggest_preset_words
+            name="words", description=later("here NAME, use NAME, off, or toggle NODE."), suggest=suggest_preset_words
         ),
     ),
 )

@@ -36,6 +36,7 @@ from familiar_connect.slash.roleplay import door_of
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.text import fold_name, shorten
+from familiar_connect.support.translate import later, tr
 
 ANSWER = "answer"
 IMPORTED = "import"
@@ -44,8 +45,8 @@ MAX_WAITING = 100
 """Chats in which a quick reply may wait for an answer."""
 LINES_READ = 50
 """Of the chat, for the macros of a script."""
-NONE_YET = "There are no quick replies yet: `familiar import quick-replies FILE` takes SillyTavern's."
-ONLY_AT_HOME = "Quick replies work in the terminal and on the page."
+NONE_YET = later("There are no quick replies yet: `familiar import quick-replies FILE` takes SillyTavern's.")
+ONLY_AT_HOME = later("Quick replies work in the terminal and on the page.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +131,9 @@ class _ChatDoor:
         )
         heard = await self._familiar.intake.receive(message, self._controls.place, due=ReplyDue.never)
         if heard is IntakeResult.private:
-            raise ScriptError("your privacy level is full, so nothing you say is kept; /privacy changes it")
+            raise ScriptError(tr("your privacy level is full, so nothing you say is kept; /privacy changes it"))
         if heard is IntakeResult.not_stored:
-            raise ScriptError("that could not be written down; the log says why")
+            raise ScriptError(tr("that could not be written down; the log says why"))
         await self._note_said()
 
     async def say_as(self, name: str, text: str) -> None:
@@ -180,7 +181,7 @@ class QuickReplyRuns:
     async def run(self, ctx: SlashContext, familiar: Familiar) -> SlashReply:
         """Without words the list; with a name that reply; `answer WORDS` goes on with one that asked."""
         if ctx.author.platform not in LOCAL_PLATFORMS:
-            return SlashReply(text=ONLY_AT_HOME)
+            return SlashReply(text=tr(ONLY_AT_HOME))
         words = ctx.words.strip()
         store = QuickReplyStore(FamiliarFolder(familiar.root).quick_replies)
         if not words:
@@ -191,7 +192,7 @@ class QuickReplyRuns:
             return await self._advance(ctx, familiar, waiting, rest)
         reply = await off_loop(store.find, words)
         if reply is None:
-            return SlashReply(text=f"There is no quick reply called {words!r}. /qr lists them.")
+            return SlashReply(text=tr("There is no quick reply called {words!r}. /qr lists them.").format(words=words))
         if reply.is_script:
             return await self._advance(ctx, familiar, ScriptRun(parse_script(reply.text)))
         return await self._say_text(ctx, familiar, reply)
@@ -214,9 +215,12 @@ class QuickReplyRuns:
         question = run.question
         if question is not None:
             self._waiting.setdefault(familiar, LruCache(MAX_WAITING)).put(ctx.channel_id, run)
-        shown = [*run.take_shown(), *([f"The quick reply stopped: {problem}"] if problem else [])]
+        shown = [
+            *run.take_shown(),
+            *([tr("The quick reply stopped: {problem}").format(problem=problem)] if problem else []),
+        ]
         if question is None:
-            return SlashReply(text="\n".join(shown) or "Done.", is_aside=not shown)
+            return SlashReply(text="\n".join(shown) or tr("Done."), is_aside=not shown)
         return SlashReply(text="\n".join((*shown, describe_question(question))))
 
     async def _say_text(self, ctx: SlashContext, familiar: Familiar, reply: QuickReply) -> SlashReply:
@@ -243,9 +247,9 @@ class QuickReplyRuns:
 def describe_question(question: ScriptQuestion) -> str:
     """A question with how it is answered."""
     if not question.choices:
-        return f"{question.text}\nSay /qr {ANSWER} and your words."
+        return tr("{text}\nSay /qr {answer} and your words.").format(text=question.text, answer=ANSWER)
     rows = [f"{number:>3}  {choice}" for number, choice in enumerate(question.choices, start=1)]
-    return "\n".join((question.text, *rows, f"Say /qr {ANSWER} 1, or another number."))
+    return "\n".join((question.text, *rows, tr("Say /qr {answer} 1, or another number.").format(answer=ANSWER)))
 
 
 def list_quick_replies(store: QuickReplyStore) -> str:
@@ -255,9 +259,13 @@ def list_quick_replies(store: QuickReplyStore) -> str:
         rows.append(f"{each.name}:")
         for reply in each.replies:
             refused = reply.why_not_run()
-            said = f"cannot be run: {refused}" if refused else reply.title or shorten(" ".join(reply.text.split()), 60)
+            said = (
+                tr("cannot be run: {refused}").format(refused=refused)
+                if refused
+                else reply.title or shorten(" ".join(reply.text.split()), 60)
+            )
             rows.append(f"  {reply.label}  {said}")
-    return "\n".join((*rows, "Say /qr and a name to use one.")) if rows else NONE_YET
+    return "\n".join((*rows, tr("Say /qr and a name to use one."))) if rows else tr(NONE_YET)
 
 
 def list_buttons(familiar: Familiar, channel_id: int) -> tuple[str, list[ShownReply]]:
@@ -272,7 +280,11 @@ def list_buttons(familiar: Familiar, channel_id: int) -> tuple[str, list[ShownRe
     store = QuickReplyStore(FamiliarFolder(familiar.root).quick_replies)
     found = [reply for each in store.all() for reply in each.replies if not reply.is_hidden]
     buttons = [
-        ShownReply(label=each.label, title=each.title, words=f"/qr {each.set_name}.{each.label}")
+        ShownReply(
+            label=each.label,
+            title=each.title,
+            words=f"/qr {each.set_name}.{each.label}",
+        )
         for each in found
         if not each.why_not_run()
     ]
@@ -300,9 +312,9 @@ def _card_text(familiar: Familiar, stem: str) -> str:
 RUNS = QuickReplyRuns()
 QUICK_REPLY = SlashCommand(
     name="qr",
-    description="List the quick replies. /qr NAME uses one.",
+    description=later("List the quick replies. /qr NAME uses one."),
     run=RUNS.run,
     is_control=True,
-    options=(SlashOption(name="name", description="What it is called."),),
+    options=(SlashOption(name="name", description=later("What it is called.")),),
     needs_chats=True,
 )

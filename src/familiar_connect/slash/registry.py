@@ -44,6 +44,7 @@ from familiar_connect.slash.subscribe import (
     UNSUBSCRIBE_TEXT,
     UNSUBSCRIBE_VOICE,
 )
+from familiar_connect.support.translate import later, tr
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +58,10 @@ async def run_help(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 def _in_short(wanted: SlashCommand) -> str:
     """What a command does, without how its words are put."""
-    return re.split(r"[;:.]", wanted.description, maxsplit=1)[0]
+    return re.split(r"[;:.；：。]", tr(wanted.description), maxsplit=1)[0]
 
 
-HELP = SlashCommand(name="help", description="List the commands you can use here.", run=run_help)
+HELP = SlashCommand(name="help", description=later("List the commands you can use here."), run=run_help)
 
 COMMANDS: tuple[SlashCommand, ...] = (
     HELP,

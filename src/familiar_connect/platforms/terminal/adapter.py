@@ -38,10 +38,11 @@ from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
+from familiar_connect.support.translate import later, tr
 
 EXIT_OK, EXIT_FAILED = 0, 1
-UNANSWERED_REMEDY = "/regenerate answers it now, or just go on."
-LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
+UNANSWERED_REMEDY = later("/regenerate answers it now, or just go on.")
+LEAVING = later("Ctrl-C again, Ctrl-D or /quit to leave.")
 _LEAVE = {"quit", "exit", "q", "bye"}
 _HELP = {"help", "?", "h"}
 _TYPED_ALONE = {"quit", "exit", "help", "?"}
@@ -125,7 +126,8 @@ class TerminalPlatform:
 
     async def _tell_unanswered(self) -> None:
         """Say what the run before left open in this chat."""
-        told = await off_loop(partial(describe_unanswered, self._familiar, self._channel_id, remedy=UNANSWERED_REMEDY))
+        remedy = tr(UNANSWERED_REMEDY)
+        told = await off_loop(partial(describe_unanswered, self._familiar, self._channel_id, remedy=remedy))
         if told is not None:
             self._screen.note(told, colour="warn")
 
@@ -161,7 +163,7 @@ class TerminalPlatform:
         self._interrupts += 1
         if self._interrupts > 1:
             return None
-        self._screen.note(LEAVING)
+        self._screen.note(tr(LEAVING))
         return ""
 
     async def _take(self, line: str) -> None:
@@ -192,13 +194,15 @@ class TerminalPlatform:
             await self._familiar.reply_path.queue.wait_until_channel_idle(self._channel_id)
             self._warm_ups.start(self._user, self._channel_id)
         elif heard is IntakeResult.private:
-            self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
+            self._screen.note(tr("Your privacy level is full, so I did not hear that. `privacy.toml` sets it."))
         if self._place.end():
             return
         if self._place.notices > before:
             self.exit_code = EXIT_FAILED
         elif heard is IntakeResult.answering and not self._interrupts:
-            self._screen.note(f"({self._familiar.name} said nothing. Try saying it differently.)")
+            self._screen.note(
+                tr("({familiar} said nothing. Try saying it differently.)").format(familiar=self._familiar.name)
+            )
             self.exit_code = EXIT_FAILED
 
     async def _last_words(self, own_name: OwnName) -> str:
@@ -224,11 +228,19 @@ class TerminalPlatform:
         own_name = self._own_name
         if not name or own_name is None:
             known = own_name is None or own_name.is_known
-            told = f"I call you {self._user.label}." if known else "You have not told me your name."
-            self._screen.line(f"{told} /name NAME changes it." if known else f"{told} Type /name NAME to tell me.")
+            told = (
+                tr("I call you {user}.").format(user=self._user.label)
+                if known
+                else tr("You have not told me your name.")
+            )
+            self._screen.line(
+                tr("{told} /name NAME changes it.").format(told=told)
+                if known
+                else tr("{told} Type /name NAME to tell me.").format(told=told)
+            )
             return
         self._rename(await off_loop(own_name.keep, name))
-        self._screen.line(f"I call you {self._user.label} from now on.")
+        self._screen.line(tr("I call you {user} from now on.").format(user=self._user.label))
 
     def _rename(self, name: str) -> None:
         self._user = replace(self._user, display_name=name)
@@ -259,11 +271,13 @@ class TerminalPlatform:
             if reply.channel_id is not None and found is CHAT:
                 await greet(self._familiar, self._screen, self._user, channel_id=self._channel_id)
         else:
-            self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
+            self._screen.note(
+                tr("There is no /{name}. {hint}").format(name=name, hint=hint_for(name, self._more_commands))
+            )
 
     async def _answer_offer(self, words: str) -> None:
         if self._upgrade is None:
-            self._screen.note("This chat offers no other model. `familiar model list` shows them.")
+            self._screen.note(tr("This chat offers no other model. `familiar model list` shows them."))
             return
         try:
             await self._upgrade.answer(words)
@@ -276,7 +290,9 @@ class TerminalPlatform:
         if told:
             self._screen.write(told + "\n")
         else:
-            self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
+            self._screen.note(
+                tr("There is no /{name}. {hint}").format(name=name, hint=hint_for(name, self._more_commands))
+            )
 
     def _show(self, reply: SlashReply) -> None:
         """Print the answer of a command; what it was to show in the chat stands there already."""
@@ -329,12 +345,12 @@ class TerminalPlatform:
     async def _stop_reply(self, dropped: bool) -> None:
         if await self._end_reply():
             self._place.end()
-            also = "the lines you typed ahead are dropped; " if dropped else ""
-            self._screen.note(f"(stopped; {also}Ctrl-C again to leave)")
+            also = tr("the lines you typed ahead are dropped; ") if dropped else ""
+            self._screen.note(tr("(stopped; {also}Ctrl-C again to leave)").format(also=also))
         elif self._screen.plain:
             self._leaving.set()
         else:
-            self._screen.note(LEAVING)
+            self._screen.note(tr(LEAVING))
 
     def _leave(self) -> None:
         """Stop hearing and end the reply under way; what was said of it is recorded."""

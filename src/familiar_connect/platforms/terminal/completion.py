@@ -12,6 +12,7 @@ from familiar_connect.slash.chats import CHAT, suggest_chats
 from familiar_connect.slash.command import SlashCommand, SlashOption
 from familiar_connect.slash.people import names_begun, suggest_names
 from familiar_connect.slash.registry import HELP
+from familiar_connect.support.translate import tr
 
 MIN_NAME_CHARS = 2
 """A name is offered from here on; before that nearly every name would be."""
@@ -33,7 +34,10 @@ class LineCompletion:
     def __init__(self, familiar: Familiar, commands: tuple[SlashCommand, ...], own: Mapping[str, str]) -> None:
         self._familiar = familiar
         self._commands = {each.name: each for each in commands}
-        self._meanings = {**{each.name: each.description for each in commands}, **own}
+        self._meanings = {
+            **{each.name: tr(each.description) for each in commands},
+            **{name: tr(own[name]) for name in own},
+        }
 
     async def suggest(self, before: str) -> list[Suggestion]:
         """What the text before the cursor may become."""

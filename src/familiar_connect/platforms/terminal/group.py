@@ -37,6 +37,7 @@ from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.text import join_names
+from familiar_connect.support.translate import tr
 
 
 class GroupTerminal(TerminalPlatform):
@@ -110,7 +111,7 @@ class GroupTerminal(TerminalPlatform):
         name = name_line_of_person(secrets.token_hex(16))
         heard = [await member.hear(line, now, message_id=name) for member in self._members.values()]
         if all(each is IntakeResult.private for each in heard):
-            self._screen.note("Your privacy level is full, so I did not hear that. `privacy.toml` sets it.")
+            self._screen.note(tr("Your privacy level is full, so I did not hear that. `privacy.toml` sets it."))
             return
         self._rounds.note_person(line)
         if not await self._rounds.hold(is_from_person=True) and not self._rounds.is_cut:
@@ -120,11 +121,11 @@ class GroupTerminal(TerminalPlatform):
         if self._count_notices() > notices:
             self.exit_code = EXIT_FAILED
         elif len(self._roster.silent_names) == len(self._members):
-            self._screen.note("(Everyone is muted. /unmute NAME lets one of them speak.)")
+            self._screen.note(tr("(Everyone is muted. /unmute NAME lets one of them speak.)"))
         elif self._rounds.waits_to_be_asked:
-            self._screen.note("(/speak NAME lets one of them answer, /speak anyone.)")
+            self._screen.note(tr("(/speak NAME lets one of them answer, /speak anyone.)"))
         else:
-            self._screen.note("(No one said anything. Try saying it differently.)")
+            self._screen.note(tr("(No one said anything. Try saying it differently.)"))
 
     def _count_notices(self) -> int:
         return sum(member.place.notices for member in self._members.values())
@@ -172,7 +173,7 @@ class GroupTerminal(TerminalPlatform):
 
     async def _slash(self, name: str, words: str) -> None:
         if name in FOR_ONE_ALONE and find_command(name) is not None:
-            self._screen.note(f"/{name} works in a chat with one familiar, not in a group.")
+            self._screen.note(tr("/{name} works in a chat with one familiar, not in a group.").format(name=name))
         elif name in FOR_EVERYBODY:
             await self._change_lines(name, words)
         elif name not in GROUP_COMMANDS:
@@ -182,16 +183,22 @@ class GroupTerminal(TerminalPlatform):
         elif name == "mute" and not words.strip():
             muted = self._roster.silent_names
             self._screen.line(
-                f"Only listening: {', '.join(muted)}." if muted else "No one is muted. /mute NAME mutes someone."
+                tr("Only listening: {names}.").format(names=", ".join(muted))
+                if muted
+                else tr("No one is muted. /mute NAME mutes someone.")
             )
         elif (id_ := self._roster.find(words)) is None:
             self._screen.note(
-                f"Nobody here is called {words.strip() or 'that'}; there are {join_names(self._roster.names)}."
+                tr("Nobody here is called {name}; there are {names}.").format(
+                    name=words.strip() or tr("that"), names=join_names(self._roster.names)
+                )
             )
         elif name == "speak":
             if not await self._rounds.let_speak(id_, unasked=True):
-                self._screen.note(f"({self._roster.name_of(id_)} has nothing to say. Say something first.)")
+                self._screen.note(
+                    tr("({name_of} has nothing to say. Say something first.)").format(name_of=self._roster.name_of(id_))
+                )
         else:
             self._roster.set_muted(id_, is_muted=name == "mute")
-            does = "only listens" if name == "mute" else "speaks again"
+            does = tr("only listens") if name == "mute" else tr("speaks again")
             self._screen.line(f"{self._roster.name_of(id_)} {does}.")

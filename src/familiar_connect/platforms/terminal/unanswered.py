@@ -9,6 +9,7 @@ from __future__ import annotations
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import DELETED, TurnMark
 from familiar_connect.support.text import one_line, shorten
+from familiar_connect.support.translate import tr
 
 SHOWN = 3
 """Questions named at most; the latest."""
@@ -29,5 +30,9 @@ def describe_unanswered(familiar: Familiar, channel_id: int, *, remedy: str) -> 
     ]
     if not words:
         return None
-    asked = "your question" if len(words) == 1 else "your questions"
-    return f"The program stopped before it answered {asked}: {', '.join(words[-SHOWN:])}. {remedy}"
+    told = (
+        tr("The program stopped before it answered your question: {lines}. {remedy}")
+        if len(words) == 1
+        else tr("The program stopped before it answered your questions: {lines}. {remedy}")
+    )
+    return told.format(lines=", ".join(words[-SHOWN:]), remedy=remedy)

@@ -16,11 +16,12 @@ from familiar_connect.llm.upgrade.describe import describe_taken_over, describe_
 from familiar_connect.llm.upgrade.getter import GetProgress, ModelGetter, is_unreachable
 from familiar_connect.llm.upgrade.offers import Upgrade, UpgradeFinder
 from familiar_connect.support.aio import BackgroundTasks
+from familiar_connect.support.translate import later, tr
 
 KEY, KEY_NAME = "c-g", "Ctrl-G"
-REFUSE = "To stop these offers, type /upgrade never."
-NO_UPGRADE = "I know no better model for this computer. `familiar connect` connects a server."
-IN_PROGRESS = "A better model is already on its way."
+REFUSE = later("To stop these offers, type /upgrade never.")
+NO_UPGRADE = later("I know no better model for this computer. `familiar connect` connects a server.")
+IN_PROGRESS = later("A better model is already on its way.")
 
 
 class UpgradeOffer:
@@ -62,13 +63,13 @@ class UpgradeOffer:
         if wish == "never":
             self._offered = None
             await self._keep_asking(False)
-            self._note("I will not offer a better model again. /upgrade ask turns the offer back on.")
+            self._note(tr("I will not offer a better model again. /upgrade ask turns the offer back on."))
         elif wish == "no":
             self._offered = None
-            self._note("Not now, then. /upgrade shows the offer again.")
+            self._note(tr("Not now, then. /upgrade shows the offer again."))
         elif self._is_busy:
             progress = self._getter.progress()
-            self._note(IN_PROGRESS if progress is None else progress.text)
+            self._note(tr(IN_PROGRESS) if progress is None else progress.text)
         elif wish in ("", "ask"):
             if wish:
                 await self._keep_asking(True)
@@ -81,21 +82,21 @@ class UpgradeOffer:
             self._offered = await self._finder.find()
         offered = self._offered
         if offered is None:
-            self._note(NO_UPGRADE)
+            self._note(tr(NO_UPGRADE))
         elif words.lower() in ("y", "yes"):
             self.accept()
         elif offered.server is not None and words in offered.server.models:
             self._offered = replace(offered, name=words)
             self.accept()
         else:
-            self._note("Type /upgrade yes, /upgrade no or /upgrade never.")
+            self._note(tr("Type /upgrade yes, /upgrade no or /upgrade never."))
 
     async def aclose(self) -> None:
         """End what is under way; what was downloaded stays for the next chat."""
         was_downloading = self._getter.is_downloading
         await self._background.aclose()
         if was_downloading:
-            self._note("The download stops here. What has arrived is kept, and the next chat offers the rest.")
+            self._note(tr("The download stops here. What has arrived is kept, and the next chat offers the rest."))
 
     async def _offer_after(self, after: Awaitable[object]) -> None:
         await after
@@ -110,27 +111,35 @@ class UpgradeOffer:
         if found is not None:
             self._note(describe_offer(found))
         elif tells_none:
-            self._note(NO_UPGRADE)
+            self._note(tr(NO_UPGRADE))
 
     async def _get(self, upgrade: Upgrade) -> None:
         try:
             if upgrade.entry is not None:
-                self._note(f"Getting {upgrade.title}. Keep talking; it takes over when it is ready.")
+                self._note(
+                    tr("Getting {upgrade}. Keep talking; it takes over when it is ready.").format(upgrade=upgrade.title)
+                )
             await self._getter.get(upgrade)
         except (FamiliarError, OSError) as error:
             self._is_busy = False
             await self._tell_failure(upgrade, error)
         else:
-            self._note(f"{describe_taken_over(upgrade)} `familiar model use embedded` goes back to the small model.")
+            self._note(
+                tr("{upgrade} `familiar model use embedded` goes back to the small model.").format(
+                    upgrade=describe_taken_over(upgrade)
+                )
+            )
         finally:
             self._is_busy = False
 
     async def _tell_failure(self, upgrade: Upgrade, error: Exception) -> None:
         """Say why it failed; where its publisher cannot be reached, offer what can be had otherwise."""
         if not is_unreachable(error):
-            self._note(f"{error} The small model keeps answering. /upgrade tries again.")
+            self._note(tr("{error} The small model keeps answering. /upgrade tries again.").format(error=error))
             return
-        self._note(f"{error.__cause__}, so {upgrade.title} cannot be downloaded now.")
+        self._note(
+            tr("{cause}, so {upgrade} cannot be downloaded now.").format(cause=error.__cause__, upgrade=upgrade.title)
+        )
         await self._offer(tells_none=True)
 
     def _show_progress(self, progress: GetProgress | None) -> None:
@@ -139,13 +148,15 @@ class UpgradeOffer:
 
 def describe_offer(upgrade: Upgrade) -> str:
     """The offer, and the key that takes it."""
-    how = "to get it while we talk"
+    how = tr("to get it while we talk")
     if upgrade.server is not None:
         more = len(upgrade.server.models) - 1
-        others = f", or type /upgrade NAME for one of its {more} other models" if more else ""
-        how = f"to have {upgrade.name} answer{others}"
+        others = tr(", or type /upgrade NAME for one of its {more} other models").format(more=more) if more else ""
+        how = tr("to have {upgrade} answer{others}").format(upgrade=upgrade.name, others=others)
     elif upgrade.entry is None:
-        how = "to switch to it"
+        how = tr("to switch to it")
     elif upgrade.had_bytes:
-        how = "to get the rest while we talk"
-    return f"{describe_upgrade(upgrade)} Press {KEY_NAME} {how}. {REFUSE}"
+        how = tr("to get the rest while we talk")
+    return tr("{upgrade} Press {key_name} {how}. {refuse}").format(
+        upgrade=describe_upgrade(upgrade), key_name=KEY_NAME, how=how, refuse=tr(REFUSE)
+    )

@@ -19,6 +19,7 @@ from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.text import join_names, one_line, printable, shorten
+from familiar_connect.support.translate import tr
 
 logger = logging.getLogger(__name__)
 
@@ -37,24 +38,28 @@ def describe_models(familiars: Sequence[Familiar]) -> list[str]:
     for familiar in familiars:
         speakers.setdefault(_describe_slot(familiar.config.llm[MAIN_SLOT]), []).append(familiar.name)
     return [
-        f"{join_names(names)} {'speaks' if len(names) == 1 else 'speak'} through {model}."
+        (tr("{names} speaks through {model}.") if len(names) == 1 else tr("{names} speak through {model}.")).format(
+            names=join_names(names), model=model
+        )
         for model, names in speakers.items()
     ]
 
 
 def _describe_slot(slot: LLMSlotConfig) -> str:
     if not slot.is_embedded:
-        return f"{slot.model} at {urlsplit(slot.address or '').netloc}"
+        return tr("{model} at {address}").format(model=slot.model, address=urlsplit(slot.address or "").netloc)
     if not slot.is_small_default:
-        return f"{local_model_name(slot.model)} inside this program: private, offline"
-    return "a small model inside this program: private and offline, but not very bright"
+        return tr("{model} inside this program: private, offline").format(model=local_model_name(slot.model))
+    return tr("a small model inside this program: private and offline, but not very bright")
 
 
 def describe_confidence(familiar: Familiar) -> str | None:
     """Where what is said here goes, for somebody whose familiar lives in other places too; None: it does not."""
     if familiar.config.confidence is Confidence.open or not familiar.subscriptions.all():
         return None
-    return f"What you say here stays here, unless `shares_with` of {familiar.name} names other places."
+    return tr("What you say here stays here, unless `shares_with` of {familiar} names other places.").format(
+        familiar=familiar.name
+    )
 
 
 async def greet(
@@ -73,7 +78,7 @@ async def greet(
         return
     if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=channel_id):
         if greeting is not None:
-            screen.note("You have talked before, so there is no greeting.")
+            screen.note(tr("You have talked before, so there is no greeting."))
         if not screen.plain:
             await show_last_words(familiar, screen, channel_id, user)
         return
@@ -112,7 +117,11 @@ async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int, u
     if not turns:
         return
     when = turns[-1].timestamp.astimezone(ZoneInfo(familiar.config.display_tz))
-    screen.note(f"Last time, {when:%-d %B %H:%M}:" if sys.platform != "win32" else f"Last time, {when:%d %B %H:%M}:")
+    screen.note(
+        tr("Last time, {when:%-d %B %H:%M}:").format(when=when)
+        if sys.platform != "win32"
+        else tr("Last time, {when:%d %B %H:%M}:").format(when=when)
+    )
     for turn in turns:
         author = turn.author
         if author and user and author.canonical_key == user.canonical_key and not author.is_named:

@@ -14,14 +14,15 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import OptionKind, SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import how_often
+from familiar_connect.support.translate import later, tr
 
 REPLIES, TOKENS, OFF = "replies", "tokens", "off"
 MOST = 1_000_000_000
-HOW = (
-    "Say /limits replies 20 for so many replies an hour in this channel, /limits tokens 50000 for so many tokens a day,"
-    " or both; 0 is no limit."
+HOW = later(
+    "Say /limits replies 20 for so many replies an hour in this channel, /limits tokens "
+    "50000 for so many tokens a day, or both; 0 is no limit."
 )
-OWNERS_ALONE = "My owner set that, and only my owner can allow more."
+OWNERS_ALONE = later("My owner set that, and only my owner can allow more.")
 _PAIR = re.compile(rf"({REPLIES}|{TOKENS})\s+(\d{{1,10}})")
 
 
@@ -31,21 +32,21 @@ async def run_limits(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     channel_id = channels.parent_channel(ctx.channel_id)
     wanted = ctx.words.strip().lower()
     if not wanted:
-        return SlashReply(text=f"{_told(await off_loop(_limits_around, channels, ctx.channel_id))} {HOW}")
+        return SlashReply(text=f"{_told(await off_loop(_limits_around, channels, ctx.channel_id))} {tr(HOW)}")
     changes = _read_changes(wanted)
     if changes is None:
-        return SlashReply(text=HOW)
+        return SlashReply(text=tr(HOW))
     if ctx.is_operator:
         await off_loop(channels.set_limits, channel_id, changes)
         return SlashReply(text=_told(await off_loop(_limits_around, channels, ctx.channel_id)))
     owners = (await off_loop(channels.get, channel_id)).limits
     held = {name: getattr(owners, name) for name in changes}
     if any(number and held[name] and number > held[name] for name, number in changes.items()):
-        return SlashReply(text=f"{_told(owners)} {OWNERS_ALONE}")
+        return SlashReply(text=f"{_told(owners)} {tr(OWNERS_ALONE)}")
     await off_loop(channels.set_managers_limits, channel_id, changes)
     told = _told(await off_loop(_limits_around, channels, ctx.channel_id))
     is_left = any(number is None and held[name] for name, number in changes.items())
-    return SlashReply(text=f"{told} {OWNERS_ALONE}" if is_left else told)
+    return SlashReply(text=f"{told} {tr(OWNERS_ALONE)}" if is_left else told)
 
 
 def _limits_around(channels: ChannelConfigStore, channel_id: int) -> PlaceLimits:
@@ -68,24 +69,30 @@ def _read_changes(words: str) -> dict[str, int | None] | None:
 def _told(limits: PlaceLimits) -> str:
     parts = []
     if limits.replies_per_hour:
-        parts.append(f"at most {how_often(limits.replies_per_hour)} an hour")
+        parts.append(
+            tr("at most {replies_per_hour} an hour").format(replies_per_hour=how_often(limits.replies_per_hour))
+        )
     if limits.tokens_per_day:
-        parts.append(f"for at most {limits.tokens_per_day:,} tokens a day")
+        parts.append(tr("for at most {tokens_per_day:,} tokens a day").format(tokens_per_day=limits.tokens_per_day))
     if limits.money_per_day:
-        parts.append(f"for at most {limits.money_per_day:.2f} a day")
+        parts.append(tr("for at most {money_per_day:.2f} a day").format(money_per_day=limits.money_per_day))
     if not parts:
-        return "This channel has no limit of its own."
-    return f"I answer in this channel {' and '.join(parts)}; my owner has no limit."
+        return tr("This channel has no limit of its own.")
+    return tr("I answer in this channel {limits}; my owner has no limit.").format(limits=tr(" and ").join(parts))
 
 
 LIMITS = SlashCommand(
     name="limits",
-    description="How often I answer in this channel: replies an hour, tokens a day; 0 is no limit.",
+    description=later("How often I answer in this channel: replies an hour, tokens a day; 0 is no limit."),
     run=run_limits,
     needs_manage=True,
     options=(
-        SlashOption(name="replies", description="Replies an hour; 0: no limit.", kind=OptionKind.number, words=REPLIES),
-        SlashOption(name="tokens", description="Tokens a day; 0: no limit.", kind=OptionKind.number, words=TOKENS),
+        SlashOption(
+            name="replies", description=later("Replies an hour; 0: no limit."), kind=OptionKind.number, words=REPLIES
+        ),
+        SlashOption(
+            name="tokens", description=later("Tokens a day; 0: no limit."), kind=OptionKind.number, words=TOKENS
+        ),
     ),
     words=(REPLIES, TOKENS, OFF),
 )

@@ -14,21 +14,22 @@ from familiar_connect.slash.context import FILE_NAME, FOR_FEWER
 from familiar_connect.slash.people import may_show_prompt, note_readers
 from familiar_connect.slash.roleplay import door_of
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.translate import later, tr
 
 MADE_WITHIN = timedelta(minutes=30)
 """A reply was begun no longer than this before it was there."""
-NOT_HEARD = "I do not know that message: I did not hear it, or it is too old."
-NOT_YOURS = "Only the person who wrote a message, or someone who may use my controls, can make me forget it."
-FORGOTTEN = "Forgotten: no prompt, search or memory uses it from now on. The message itself stays here."
-NO_REPLY = "That is not my reply, so there is nothing to explain."
-NOTHING_KNOWN = "I no longer know how that reply was made."
+NOT_HEARD = later("I do not know that message: I did not hear it, or it is too old.")
+NOT_YOURS = later("Only the person who wrote a message, or someone who may use my controls, can make me forget it.")
+FORGOTTEN = later("Forgotten: no prompt, search or memory uses it from now on. The message itself stays here.")
+NO_REPLY = later("That is not my reply, so there is nothing to explain.")
+NOTHING_KNOWN = later("I no longer know how that reply was made.")
 
 
 async def find_turn_of(ctx: SlashContext, familiar: Familiar) -> HistoryTurn:
     """The turn that the message is part of, among the newest; an error in words where there is none."""
     turn = await familiar.reply_path.controls.find_message(ctx.channel_id, ctx.message_id or "")
     if turn is None:
-        raise HistoryError(NOT_HEARD)
+        raise HistoryError(tr(NOT_HEARD))
     return turn
 
 
@@ -43,37 +44,39 @@ def _is_by(turn: HistoryTurn, author: Author) -> bool:
 async def run_forget_message(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     turn = await find_turn_of(ctx, familiar)
     if not (_is_by(turn, ctx.author) or _may_control(ctx)):
-        return SlashReply(text=NOT_YOURS)
+        return SlashReply(text=tr(NOT_YOURS))
     assert ctx.message_id is not None
     await familiar.reply_path.message_edits.on_delete(ctx.channel_id, [ctx.message_id])
-    return SlashReply(text=FORGOTTEN)
+    return SlashReply(text=tr(FORGOTTEN))
 
 
 async def run_answer_message(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     turn = await find_turn_of(ctx, familiar)
     if turn.role == "assistant":
-        return SlashReply(text="That is my own message; /regenerate makes my last reply again.")
+        return SlashReply(text=tr("That is my own message; /regenerate makes my last reply again."))
     await off_loop(note_readers, ctx, familiar)
     await familiar.reply_path.controls.answer_turn(door_of(ctx), turn)
-    return SlashReply(text="Answered.", is_aside=True)
+    return SlashReply(text=tr("Answered."), is_aside=True)
 
 
 async def open_edit(ctx: SlashContext, familiar: Familiar) -> SlashForm:
     turn = await find_turn_of(ctx, familiar)
-    return SlashForm(title="Edit what I know of this", label="What it is to read", value=turn.display_text)
+    return SlashForm(title=tr("Edit what I know of this"), label=tr("What it is to read"), value=turn.display_text)
 
 
 async def run_edit_message(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     turn = await find_turn_of(ctx, familiar)
     await familiar.reply_path.controls.edit_turn(door_of(ctx), turn, ctx.words.strip())
-    return SlashReply(text="It now reads like that." if turn.role == "assistant" else "I now know it like that.")
+    return SlashReply(
+        text=tr("It now reads like that.") if turn.role == "assistant" else tr("I now know it like that.")
+    )
 
 
 async def run_explain_message(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """What the model was shown for that reply, where those who read here may see it."""
     turn = await find_turn_of(ctx, familiar)
     if turn.role != "assistant":
-        return SlashReply(text=NO_REPLY)
+        return SlashReply(text=tr(NO_REPLY))
     path = familiar.reply_path
     await path.recorder.wait_until_idle()
     made = await off_loop(
@@ -85,31 +88,31 @@ async def run_explain_message(ctx: SlashContext, familiar: Familiar) -> SlashRep
     )
     trace = await off_loop(path.collector.trace, made[-1][0]) if made else None
     if trace is None:
-        return SlashReply(text=NOTHING_KNOWN)
+        return SlashReply(text=tr(NOTHING_KNOWN))
     record = await off_loop(path.replays.find, trace.trace_id)
     if not await off_loop(may_show_prompt, ctx, familiar, record.request.readers if record is not None else None):
-        return SlashReply(text=FOR_FEWER)
+        return SlashReply(text=tr(FOR_FEWER))
     told = outline_turn(trace, record, ctx.columns)
-    return SlashReply(text="The file shows what I saw for that reply.", file=SlashFile(name=FILE_NAME, text=told))
+    return SlashReply(text=tr("The file shows what I saw for that reply."), file=SlashFile(name=FILE_NAME, text=told))
 
 
 MESSAGE_ACTIONS = (
     SlashCommand(
         name="forget-message",
-        description="Forget one message.",
+        description=later("Forget one message."),
         run=run_forget_message,
-        message_title="Forget this",
+        message_title=later("Forget this"),
     ),
     SlashCommand(
         name="answer-message",
-        description="Answer one message.",
+        description=later("Answer one message."),
         run=run_answer_message,
-        message_title="Answer this",
+        message_title=later("Answer this"),
         is_control=True,
     ),
     SlashCommand(
         name="edit-message",
-        description="Change what I know of one message, or what I said.",
+        description=later("Change what I know of one message, or what I said."),
         run=run_edit_message,
         form=open_edit,
         message_title="Edit",
@@ -117,9 +120,9 @@ MESSAGE_ACTIONS = (
     ),
     SlashCommand(
         name="explain-message",
-        description="Show what a reply was made of.",
+        description=later("Show what a reply was made of."),
         run=run_explain_message,
-        message_title="Why did you say that?",
+        message_title=later("Why did you say that?"),
         needs_manage=True,
     ),
 )

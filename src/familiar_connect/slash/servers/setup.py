@@ -21,23 +21,24 @@ from familiar_connect.slash.subscribe import listen_to, why_not_subscribable
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import list_some
+from familiar_connect.support.translate import later, tr
 
 CHANNELS, ROLES, PEOPLE = "channels", "roles", "people"
 MOST_PICKED = 25
-HERE_NOW = (
-    "I am {name}, and I listen in this channel from now on. Mention me or say my name, and I answer. `/privacy` lets"
-    " you choose what I keep about you."
+HERE_NOW = later(
+    "I am {name}, and I listen in this channel from now on. Mention me or say my name, "
+    "and I answer. `/privacy` lets you choose what I keep about you."
 )
-NOWHERE = "I do not listen anywhere on this server yet."
-MAY_NOT_NAME = "You need the right to manage this server to choose who may use my controls."
-HOW = "Say /setup alone, or /setup channels, /setup roles or /setup people with what you choose."
+NOWHERE = later("I do not listen anywhere on this server yet.")
+MAY_NOT_NAME = later("You need the right to manage this server to choose who may use my controls.")
+HOW = later("Say /setup alone, or /setup channels, /setup roles or /setup people with what you choose.")
 
 
 async def run_setup(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     verb, _, rest = ctx.words.strip().partition(" ")
     ids = list(dict.fromkeys(each.rpartition(":")[2] for each in rest.split()))[:MOST_PICKED]
     if verb not in ("", CHANNELS, ROLES, PEOPLE) or not all(each.isascii() and each.isdigit() for each in ids):
-        return SlashReply(text=HOW)
+        return SlashReply(text=tr(HOW))
     if verb == CHANNELS:
         done = await _listen_in(ctx, familiar, [int(each) for each in ids])
     elif verb:
@@ -55,10 +56,10 @@ async def _listen_in(ctx: SlashContext, familiar: Familiar, channel_ids: list[in
     for channel_id in channel_ids:
         place = await ctx.find_place(channel_id)
         if place is None:
-            refused.append("I cannot see one of those channels.")
+            refused.append(tr("I cannot see one of those channels."))
             continue
         label = channel_label(place.channel)
-        why = "you need the right to manage it" if not place.may_manage else None
+        why = tr("you need the right to manage it") if not place.may_manage else None
         why = why or why_not_subscribable(place, ctx.author.platform)
         if why is not None:
             refused.append(f"{label}: {why.rstrip('.')}.")
@@ -68,23 +69,27 @@ async def _listen_in(ctx: SlashContext, familiar: Familiar, channel_ids: list[in
             await _say_hello(place, familiar)
         begun.append(label)
     name = familiar.name
-    done = f'I listen in {list_some(begun, MOST_PICKED)} now. Say "{name}, hello" there.' if begun else ""
+    done = (
+        tr('I listen in {begun} now. Say "{name}, hello" there.').format(begun=list_some(begun, MOST_PICKED), name=name)
+        if begun
+        else ""
+    )
     return " ".join(filter(None, (done, *dict.fromkeys(refused))))
 
 
 async def _say_hello(place: SlashPlace, familiar: Familiar) -> None:
     """Let everybody who reads there know that somebody listens from now on."""
     if place.say is not None:
-        await place.say(HERE_NOW.format(name=familiar.name))
+        await place.say(tr(HERE_NOW).format(name=familiar.name))
 
 
 async def _name(ctx: SlashContext, familiar: Familiar, kind: GrantKind, ids: list[str]) -> str:
     """Let the controls be used by these roles or people, in place of those named before."""
     if ctx.guild_id is None or not (ctx.may_manage_server or ctx.is_operator):
-        return MAY_NOT_NAME
+        return tr(MAY_NOT_NAME)
     grants = [ControlGrant(server_id=ctx.guild_id, kind=kind, id=each, name=ctx.names.get(each, "")) for each in ids]
     await off_loop(familiar.stores.control_grants.set, ctx.guild_id, kind, grants)
-    return "Chosen." if grants else "None of them is chosen any more."
+    return tr("Chosen.") if grants else tr("None of them is chosen any more.")
 
 
 async def _panel(ctx: SlashContext, familiar: Familiar) -> str:
@@ -95,31 +100,43 @@ async def _panel(ctx: SlashContext, familiar: Familiar) -> str:
             place = await ctx.find_place(known.channel_id)
             if place is not None:
                 places.append(channel_label(place.channel))
-    where = f"I listen in {list_some(places, MOST_PICKED)}." if places else NOWHERE
+    where = tr("I listen in {places}.").format(places=list_some(places, MOST_PICKED)) if places else tr(NOWHERE)
     granted = familiar.stores.control_grants.of_server(ctx.guild_id or 0)
     names = [each.name or each.id for each in granted]
-    who = f" Besides those who manage a channel, {list_some(names, MOST_PICKED)} may use my controls." if names else ""
-    return f"{where}{who}\nChoose below where I listen; `/unsubscribe-text` in a channel ends it."
+    who = (
+        tr(" Besides those who manage a channel, {names} may use my controls.").format(
+            names=list_some(names, MOST_PICKED)
+        )
+        if names
+        else ""
+    )
+    return tr("{where}{who}\nChoose below where I listen; `/unsubscribe-text` in a channel ends it.").format(
+        where=where, who=who
+    )
 
 
 def _pickers(ctx: SlashContext) -> tuple[SlashPicker, ...]:
-    channels = SlashPicker(kind=OptionKind.channel, label="Where I listen", words=CHANNELS)
+    channels = SlashPicker(kind=OptionKind.channel, label=tr("Where I listen"), words=CHANNELS)
     if not (ctx.may_manage_server or ctx.is_operator):
         return (channels,)
     return (
         channels,
-        SlashPicker(kind=OptionKind.role, label="Roles that may use my controls", words=ROLES, may_be_empty=True),
-        SlashPicker(kind=OptionKind.person, label="People who may use my controls", words=PEOPLE, may_be_empty=True),
+        SlashPicker(kind=OptionKind.role, label=tr("Roles that may use my controls"), words=ROLES, may_be_empty=True),
+        SlashPicker(
+            kind=OptionKind.person, label=tr("People who may use my controls"), words=PEOPLE, may_be_empty=True
+        ),
     )
 
 
 SETUP = SlashCommand(
     name="setup",
-    description="Choose where I listen on this server, and who may use my controls.",
+    description=later("Choose where I listen on this server, and who may use my controls."),
     run=run_setup,
     needs_manage=True,
     channels_only=True,
     options=(
-        SlashOption(name="channel", description="A channel to listen in.", kind=OptionKind.channel, words=CHANNELS),
+        SlashOption(
+            name="channel", description=later("A channel to listen in."), kind=OptionKind.channel, words=CHANNELS
+        ),
     ),
 )

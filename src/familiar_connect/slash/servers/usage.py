@@ -11,12 +11,13 @@ from familiar_connect.slash.command import SlashCommand, SlashContext, SlashRepl
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, pluralize, shorten
 from familiar_connect.support.text_table import TableStyle, text_table
+from familiar_connect.support.translate import later, tr
 
 MOST_ROWS = 15
 CHANNEL = "channel:"
 """Before the number of a channel, where what it took is counted."""
 MAX_NAME = 40
-HOUSE = "(memory and upkeep)"
+HOUSE = later("(memory and upkeep)")
 
 
 async def run_usage(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -25,12 +26,13 @@ async def run_usage(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if not ctx.is_operator:
         return SlashReply(text=_own(today.spending.get(ctx.author.canonical_key, Spending()), ctx, familiar))
     total = today.total
-    head = f"Today: {_amount(total)}."
+    head = tr("Today: {total}.").format(total=_amount(total))
     if not total.calls and not today.refusals:
         return SlashReply(text=head)
     names = await off_loop(_names, familiar)
     people = sorted(today.spending.items(), key=lambda item: -item[1].tokens)
-    rows = [(names.get(key, key) if key != NOBODY else HOUSE, f"{each.tokens:,}", _money(each)) for key, each in people]
+    house = tr(HOUSE)
+    rows = [(house if key == NOBODY else names.get(key, key), f"{each.tokens:,}", _money(each)) for key, each in people]
     style = TableStyle(left=(0,), indent=0)
     told = text_table(("person", "tokens", "money"), _short(rows), ctx.columns, style)
     places = sorted(today.places.items(), key=lambda item: -item[1].tokens)
@@ -45,15 +47,21 @@ async def run_usage(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     ]
     if refused:
         wide = TableStyle(left=(0, 2), indent=0)
-        tables.append(text_table(("not answered", "messages", "why"), _short(refused), ctx.columns, wide))
+        tables.append(text_table((tr("not answered"), "messages", "why"), _short(refused), ctx.columns, wide))
     shown = "\n\n".join(filter(None, tables))
     return SlashReply(text=f"{head}\n```\n{shown}\n```")
 
 
 def _own(spent: Spending, ctx: SlashContext, familiar: Familiar) -> str:
     limits = familiar.reply_path.limits.person_limits(ctx.author, ctx.guild_id)
-    most = f"; {limits.tokens_per_person_per_day:,} tokens are the most" if limits.tokens_per_person_per_day else ""
-    return f"Talking with you took {_amount(spent)} today{most}."
+    most = (
+        tr("; {tokens_per_person_per_day:,} tokens are the most").format(
+            tokens_per_person_per_day=limits.tokens_per_person_per_day
+        )
+        if limits.tokens_per_person_per_day
+        else ""
+    )
+    return tr("Talking with you took {spent} today{most}.").format(spent=_amount(spent), most=most)
 
 
 def _amount(spent: Spending) -> str:
@@ -69,7 +77,7 @@ def _short(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The first rows, each name on one line and none of them endless."""
     shown = [(shorten(one_line(name), MAX_NAME), *rest) for name, *rest in rows[:MOST_ROWS]]
     more = len(rows) - MOST_ROWS
-    return [*shown, (f"and {more:,} more", *("" for _ in rows[0][1:]))] if more > 0 else shown
+    return [*shown, (tr("and {more:,} more").format(more=more), *("" for _ in rows[0][1:]))] if more > 0 else shown
 
 
 def _names(familiar: Familiar) -> dict[str, str]:
@@ -78,4 +86,4 @@ def _names(familiar: Familiar) -> dict[str, str]:
     return {each.author.canonical_key: each.author.label for each in speakers}
 
 
-USAGE = SlashCommand(name="usage", description="Show how many tokens talking with me used today.", run=run_usage)
+USAGE = SlashCommand(name="usage", description=later("Show how many tokens talking with me used today."), run=run_usage)

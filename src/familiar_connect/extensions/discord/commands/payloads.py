@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from familiar_connect.api import SlashCommand
-from familiar_connect.api.commands import OptionKind
+from familiar_connect.api.commands import OptionKind, translations_of
 from familiar_connect.extensions.discord.settings import Settings
 
 MAX_DESCRIPTION = 100
@@ -51,6 +51,7 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
         return {
             "type": ON_MESSAGE,
             "name": wanted.message_title,
+            **_in_other_languages("name", wanted.message_title),
             "default_member_permissions": _default_permissions(wanted, controls),
             "contexts": [IN_SERVERS, IN_DIRECT],
         }
@@ -59,6 +60,7 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
             "type": OPTION_TYPES[option.kind],
             "name": option.name,
             "description": option.description[:MAX_DESCRIPTION],
+            **_in_other_languages("description", option.description),
             "required": option.required,
             **({"choices": [{"name": each, "value": each} for each in option.choices]} if option.choices else {}),
             **({"autocomplete": True} if option.suggest is not None and _is_typed(option.kind) else {}),
@@ -71,10 +73,17 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
         "type": CHAT_INPUT,
         "name": wanted.name,
         "description": wanted.description[:MAX_DESCRIPTION],
+        **_in_other_languages("description", wanted.description),
         "options": options,
         "default_member_permissions": _default_permissions(wanted, controls),
         "contexts": [IN_SERVERS] if wanted.channels_only else [IN_SERVERS, IN_DIRECT],
     }
+
+
+def _in_other_languages(field: str, text: str) -> dict[str, dict[str, str]]:
+    """What Discord shows for *text* to people whose own language is another one."""
+    found = {language: told[:MAX_DESCRIPTION] for language, told in translations_of(text).items()}
+    return {f"{field}_localizations": found} if found else {}
 
 
 def _is_typed(kind: OptionKind) -> bool:
@@ -105,6 +114,8 @@ def _comparable(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
         each["name"]: (
             each.get("type", CHAT_INPUT),
             each.get("description") or "",
+            each.get("description_localizations") or {},
+            each.get("name_localizations") or {},
             sorted(each.get("contexts") or []),
             each.get("default_member_permissions"),
             [
