@@ -376,3 +376,36 @@ def test_every_scan_of_a_small_book_ends_of_itself(entries: list[dict[str, Any]]
     """Whatever the numbers, groups and keys are: the limits are for large books alone."""
     found = scan(entries, "a", "b c", recursive=True, min_activations=least, prompt_tokens=10**6)
     assert found.limit == ""
+
+
+def test_what_was_found_without_room_is_searched_when_a_later_level_comes() -> None:
+    """As it was written, where its turn never came; and nothing brought makes no pass over what others delay."""
+    entries = [
+        {"constant": True, "content": "a long text " * 9, "order": 3},
+        {"constant": True, "content": "a {{user}} whale", "order": 2},
+        {"key": ["{{user}} whale"], "content": "found", "order": 1, "ignoreBudget": True, "caseSensitive": True},
+        {"key": ["nowhere"], "content": "x", "delayUntilRecursion": 1},
+        {"key": ["nowhere"], "content": "x", "delayUntilRecursion": 2},
+    ]
+    assert uids(scan(entries, "hm", budget_cap=5)) == [2]
+    late = [{"key": ["whale"], "content": "late", "delayUntilRecursion": 2}]
+    assert uids(scan(late, "a whale", min_activations=2)) == []
+
+
+def test_a_member_of_a_group_rests_even_while_it_would_stay() -> None:
+    """In company of a group its cooldown counts from the start."""
+    entry = {"key": ["bell"], "content": "x", "sticky": 3, "cooldown": 3, "group": "one"}
+    first = scan([entry], "a bell", "hm")
+    assert uids(first) == [0]
+    assert uids(scan([entry], "a", "b", "c", timed=first.timed)) == []
+    alone = {**entry, "group": ""}
+    assert uids(scan([alone], "a", "b", "c", timed=scan([alone], "a bell", "hm").timed)) == [0]
+
+
+def test_an_empty_key_counts_where_groups_are_scored() -> None:
+    """It finds nothing by itself."""
+    entries = [
+        {"key": ["bell"], "content": "one", "group": "g", "order": 2},
+        {"key": ["bell", ""], "content": "two", "group": "g", "order": 1},
+    ]
+    assert uids(scan(entries, "a bell", group_scoring=True)) == [1]

@@ -11,12 +11,12 @@ import contextlib
 import functools
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from familiar_connect.presets.macros import builtins, evaluation, random_choice, variables
+from familiar_connect.presets.macros.blocks import Blocks, pair_blocks
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro, WorkLimitExceeded
 from familiar_connect.presets.macros.parse import COMMENT, NAME, SPACE, VARIABLE, MacroCall, TextSpan, parse_macros
 from familiar_connect.presets.macros.types import Expansion, MacroContext
@@ -59,7 +59,7 @@ def expand(text: str, ctx: MacroContext, *, original: str | None = None, defer_r
     run = Evaluation(ctx, text, original=original, defer_random=defer_random)
     if not tree.complete:
         run.limits["output"] = None
-    whole = _finish(_Walk(run, source).whole(tree))
+    whole = _finish(_Walk(run, source, tree.open).whole(tree))
     return Expansion(
         text=_cut(whole, run),
         content_macros=frozenset(run.content_macros),
@@ -126,8 +126,8 @@ class _Stretch:
     """Some calls of a sequence, from *first* up to *last*, with the text from *start* to *end* around them."""
 
     calls: Sequence[MacroCall]
-    partners: dict[int, int]
-    """Where each block that is closed ends, by the place of its opening."""
+    blocks: Blocks
+    """Which of these calls have blocks. Those within a block are paired anew, without what stands around it."""
     first: int
     last: int
     start: int
@@ -148,9 +148,11 @@ class _Place(NamedTuple):
 class _Walk:
     """One walk through the tree of a text."""
 
-    def __init__(self, run: Evaluation, text: str) -> None:
+    def __init__(self, run: Evaluation, text: str, open_: Sequence[int] = ()) -> None:
+        """*open_*: where calls begin that nothing closes."""
         self._run = run
         self._text = text
+        self._open = open_
         self._wide: list[int] | None = None
         self._found: dict[str, Macro | None] = {}
 
@@ -187,7 +189,8 @@ class _Walk:
             plain = text[at : call.start]
             out.append(_one_gap(out, plain) if gap else plain)
             block = self._block(stretch, index)
-            value = self._value(call, block, place)
+            raw = index in stretch.blocks.raw
+            value = text[call.start : call.end] if raw else self._value(call, block, place)
             self._run.spend(len(value) + _CALL_COST)
             out.append(value)
             gap = not value and block is not None and self._is_ours(call)
@@ -201,54 +204,28 @@ class _Walk:
 
     def _next(self, stretch: _Stretch, index: int) -> tuple[int, int]:
         """The call after this one (after its block, if it has one), and where the text goes on."""
-        last = stretch.partners.get(index, index)
+        last = stretch.blocks.ends.get(index, index)
         return last + 1, stretch.calls[last].end
 
     def _block(self, stretch: _Stretch, index: int) -> _Stretch | None:
         """What stands between `{{name}}` and `{{/name}}`."""
-        partner = stretch.partners.get(index)
+        partner = stretch.blocks.ends.get(index)
         if partner is None:
             return None
         calls = stretch.calls
-        return _Stretch(calls, stretch.partners, index + 1, partner, calls[index].end, calls[partner].start)
+        return self._part(calls, index + 1, partner, calls[index].end, calls[partner].start)
+
+    def _part(self, calls: Sequence[MacroCall], first: int, last: int, start: int, end: int) -> _Stretch:
+        blocks = pair_blocks(calls, first, last, self._takes_block)
+        return _Stretch(calls, blocks, first, last, start, end)
 
     def _stretch(self, span: TextSpan) -> _Stretch:
-        return _Stretch(span.calls, self._partners(span.calls), 0, len(span.calls), span.start, span.end)
-
-    def _partners(self, calls: Sequence[MacroCall]) -> dict[int, int]:
-        """Openings and their ends, paired from the inside out; what was left open in between stays open.
-
-        Where no macro that takes a block is open, the end belongs to the last of its name that takes none, and to the
-        first where there are too few ends for all of them.
-        """
-        partners: dict[int, int] = {}
-        ends = Counter(call.key for call in calls if call.closing)
-        if not ends:
-            return partners
-        waiting: list[int] = []
-        open_: dict[tuple[str, bool], list[int]] = {}
-        for index, call in enumerate(calls):
-            if call.scope:
-                continue
-            if not call.closing:
-                waiting.append(index)
-                open_.setdefault((call.key, self._takes_block(call)), []).append(index)
-                continue
-            apt, others = open_.get((call.key, True)), open_.get((call.key, False))
-            apt = apt or (others[:1] if others and ends[call.key] < len(others) else others)
-            ends[call.key] -= 1
-            if not apt:
-                continue
-            opening = apt[-1]
-            while waiting and waiting[-1] >= opening:
-                left = calls[waiting.pop()]
-                open_[left.key, self._takes_block(left)].pop()
-            partners[opening] = index
-        return partners
+        return self._part(span.calls, 0, len(span.calls), span.start, span.end)
 
     def _takes_block(self, call: MacroCall) -> bool:
+        """Whether it may have a block; one nobody knows may."""
         macro = self._macro(call.key)
-        return macro is not None and macro.takes_block(len(call.args))
+        return macro is None or macro.takes_block(len(call.args))
 
     def _macro(self, name: str) -> Macro | None:
         if name not in self._found:
@@ -326,14 +303,10 @@ class _Walk:
         """The branch that is taken; the other is not even looked at."""
         branch = self._stretch(call.args[1]) if block is None else block
         otherwise: _Stretch | None = None
-        index = branch.first
-        while index < branch.last:
-            inner = branch.calls[index]
-            if inner.name == "else" and not inner.scope and not inner.closing:
-                otherwise = _Stretch(branch.calls, branch.partners, index + 1, branch.last, inner.end, branch.end)
-                branch = _Stretch(branch.calls, branch.partners, branch.first, index, branch.start, inner.start)
-                break
-            index = self._next(branch, index)[0]
+        if (index := self._else_of(branch)) is not None:
+            inner, calls = branch.calls[index], branch.calls
+            otherwise = self._part(calls, index + 1, branch.last, inner.end, branch.end)
+            branch = self._part(calls, branch.first, index, branch.start, inner.start)
         taken = branch if self._holds(call.args[0], place) else otherwise
         if taken is None:
             return ""
@@ -341,6 +314,23 @@ class _Walk:
         inner_place = _Place(place.depth + 1, place.inside, shift)
         value = _finish(self._inner(taken, inner_place))
         return value if "#" in call.flags else _dedent(value)
+
+    def _else_of(self, branch: _Stretch) -> int | None:
+        """Where the `{{else}}` of a branch is: outside every `{{if}}` begun in it, closed or not, and open call."""
+        at = bisect_left(self._open, branch.start)
+        limit = self._open[at] if at < len(self._open) else branch.end
+        depth = 0
+        for index in range(branch.first, branch.last):
+            call = branch.calls[index]
+            if call.start > limit:
+                break
+            if call.scope:
+                continue
+            if call.name == "if":
+                depth += -1 if call.closing else len(call.args) == 1
+            elif call.name == "else" and not call.closing and depth == 0:
+                return index
+        return None
 
     def _holds(self, condition: TextSpan, place: _Place) -> bool:
         """A bare macro name, a variable, a predicate of ours, or text; `!` in front turns it around."""

@@ -44,6 +44,8 @@ class TextSpan:
     calls: Sequence[MacroCall]
     complete: bool = True
     """False when reading stopped before the end."""
+    open: Sequence[int] = ()
+    """Of a whole text: where calls begin that nothing closes."""
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ def parse_macros(text: str) -> TextSpan:
         left -= (at - start) // 2
         if left < 0:
             return TextSpan(0, len(text), found, complete=False)
+        if (at - start) % 2 and open_ and open_[-1][2] is not None:
+            continue  # within a call an odd number of braces opens nothing
         plain = _PLAIN.match(text, at)
         head = None if plain else _HEAD.match(text, at)
         if at - start > 3:  # a run of braces: the last two open this call, the pairs before them may hold it
@@ -94,7 +98,7 @@ def parse_macros(text: str) -> TextSpan:
             open_.append((at - 2, len(found), head))
             if head is not None and head[3] and (strange := _STRANGE.match(text, head.end())) is not None:
                 at = strange.end()
-    return TextSpan(0, len(text), found)
+    return TextSpan(0, len(text), found, open=[start for start, _, head in open_ if head is not None])
 
 
 def _in_comment(open_: Sequence[tuple[int, int, re.Match[str] | None]]) -> bool:

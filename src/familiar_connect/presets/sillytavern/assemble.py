@@ -24,7 +24,7 @@ from familiar_connect.presets.prompt_order import STORY_NODE
 from familiar_connect.presets.sillytavern.chat_messages import chat_pieces, lines_to_send
 from familiar_connect.presets.sillytavern.example_dialogue import example_blocks
 from familiar_connect.presets.sillytavern.js_text import js_trim
-from familiar_connect.presets.sillytavern.prepare_card import PreparedCard, prepare_card
+from familiar_connect.presets.sillytavern.prepare_card import PreparedCard, prepare_card, read_sent
 from familiar_connect.presets.sillytavern.prompt_collection import (
     CollectedPrompt,
     PromptCollection,
@@ -144,6 +144,8 @@ LAST_PLACED = "enhanceDefinitions"
 
 def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
     """The prompt SillyTavern would send; `PromptTooLarge` when the required part does not fit."""
+    if inputs.quiet_prompt:  # it is read when it is asked for, and as all others are
+        inputs = replace(inputs, quiet_prompt=read_sent(inputs, inputs.quiet_prompt))
     opening = prepare_card(inputs)
     world = scan_world(inputs, opening)
     opening = opening.with_outlets(world.outlets)

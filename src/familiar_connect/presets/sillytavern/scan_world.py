@@ -22,6 +22,7 @@ _pools: LruCache[tuple[int, BookOrder], tuple[tuple[WorldBook, ...], tuple[World
 def scan_world(inputs: SillyTavernInputs, opening: PreparedCard) -> WorldInfo:
     """What the books in force say to this chat; nothing where there are none."""
     if not inputs.books:
+        _list_injected(inputs, opening)  # they are read all the same, which a variable in them shows
         return WorldInfo(timed=inputs.timed)
     world = scan_books(scan_inputs(inputs, opening))
     return _rewritten(world, inputs) if any(Placement.world_info in each.placements for each in inputs.regex) else world

@@ -23,11 +23,13 @@ class GroupChoice:
         self,
         *,
         is_sticky: Callable[[WorldEntry], bool],
+        is_resting: Callable[[WorldEntry], bool],
         score: Callable[[WorldEntry], int],
         scoring: bool,
         roll: Callable[[], float],
     ) -> None:
         self._is_sticky = is_sticky
+        self._is_resting = is_resting
         self._score = score
         self._scoring = scoring
         self._roll = roll
@@ -46,6 +48,7 @@ class GroupChoice:
         for name, group in groups.items():
             if sticky[name]:
                 lost |= {entry.key for entry in group if entry not in sticky[name]}
+            lost |= {entry.key for entry in group if self._is_resting(entry)}
         for name, group in groups.items():
             if not sticky[name]:
                 lost |= self._drop_outscored(group)

@@ -8,7 +8,7 @@ SillyTavern's own, because macros, chances and the budget make it visible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -22,6 +22,8 @@ from familiar_connect.support.text import utf16_length
 
 MAX_PASSES = 2_500
 """Passes of one scan. SillyTavern sets no limit, but looks no further back than a thousand messages."""
+LEAST_JOINED = 2
+"""So many texts without a letter are a line end between them, which is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,7 @@ class _Scan:
             steps += 1
             found = self._find_entries(state)
             new = self._admit(found, state)
-            speaking = [each for each in new if not each.entry.prevent_recursion]
+            speaking = [(entry, text) for entry, text in new if not entry.prevent_recursion]
             state = self._next(state, speaking)
             if state is not None:
                 self._take_in(speaking)
@@ -169,11 +171,15 @@ class _Scan:
         hit = self._text.match(entry, recursed=recursed)
         return None if hit is None else lambda: f"key {hit.key!r} in {hit.label}"
 
-    def _admit(self, found: Sequence[tuple[WorldEntry, Reason]], state: _Pass) -> list[Activation]:
-        """Those that groups, chance and budget let through are shown; the ones whose text recursion may use."""
+    def _admit(self, found: Sequence[tuple[WorldEntry, Reason]], state: _Pass) -> list[tuple[WorldEntry, str]]:
+        """Those that groups, chance and budget let through are shown; the ones whose text recursion may use.
+
+        That of an entry without room is searched too, as it was written where its turn never came.
+        """
         reasons = {id(entry): reason for entry, reason in found}
         choice = GroupChoice(
             is_sticky=self._timed.is_sticky,
+            is_resting=self._timed.is_resting,
             score=lambda entry: self._text.score(entry, recursed=state is not _Pass.wider),
             scoring=self._settings.group_scoring,
             roll=self._inputs.roll,
@@ -181,17 +187,18 @@ class _Scan:
         entries = choice.choose([entry for entry, _ in found], [each.entry for each in self._shown.values()])
         used = self._inputs.count(self._brought)
         length = 0
-        admitted: list[Activation] = []
+        admitted: list[tuple[WorldEntry, str]] = []
         for entry in entries:
             if self._is_full and not entry.ignores_budget:
                 self._dropped[entry.key] = entry
+                admitted.append((entry, entry.content))
                 continue
             if not self._wins(entry):
                 self._unlucky.add(id(entry))
                 continue
             active = Activation(entry=entry, text=self._inputs.read(entry.content), explain=reasons[id(entry)])
             length += utf16_length(active.text) + 1
-            admitted.append(active)
+            admitted.append((entry, active.text))
             if not entry.ignores_budget and used + self._inputs.count(length) >= self._budget:
                 self._is_full = True
                 self._dropped[entry.key] = entry
@@ -206,11 +213,11 @@ class _Scan:
 
     # The next pass
 
-    def _next(self, state: _Pass, speaking: Iterable[Activation]) -> _Pass | None:
+    def _next(self, state: _Pass, speaking: Sequence[tuple[WorldEntry, str]]) -> _Pass | None:
         settings = self._settings
         following: _Pass | None = None
         may_recurse = settings.recursive and not self._is_full
-        if may_recurse and (any(speaking) or (state is _Pass.wider and self._text.has_recursed)):
+        if may_recurse and (speaking or (state is _Pass.wider and self._text.has_recursed)):
             following = _Pass.recursion
         if following is None and not self._is_full and len(self._shown) < settings.min_activations:
             limit = settings.min_activations_depth
@@ -223,10 +230,12 @@ class _Scan:
             self._level = self._levels.pop(0)
         return following
 
-    def _take_in(self, speaking: Sequence[Activation]) -> None:
-        """What was shown is searched from now on, and counts against the budget."""
-        self._text.add([(each.entry.name, each.text) for each in speaking])
-        self._brought += sum(utf16_length(each.text) + 1 for each in speaking) or 1
+    def _take_in(self, speaking: Sequence[tuple[WorldEntry, str]]) -> None:
+        """What was brought is searched from now on, and counts against the budget."""
+        if not any(text for _, text in speaking) and len(speaking) < LEAST_JOINED:
+            return
+        self._text.add([(entry.name, text) for entry, text in speaking])
+        self._brought += sum(utf16_length(text) + 1 for _, text in speaking)
 
 
 def _budget(inputs: ScanInputs) -> int:

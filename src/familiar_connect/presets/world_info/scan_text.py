@@ -149,9 +149,9 @@ class Needle:
 
 
 @lru_cache(maxsize=50_000)
-def prepare_key(key: str, cased: bool, whole: bool) -> Needle:
-    """*key*, trimmed, as it is looked for."""
-    key = js_trim(key)
+def prepare_key(key: str, cased: bool, whole: bool, trims: bool = True) -> Needle:
+    """*key* as it is looked for; without the blanks around it, unless *trims* is off."""
+    key = js_trim(key) if trims else key
     text = key if cased else key.lower()
     alone = whole and len(_SPACES.split(text)) == 1
     literal = split_literal(key) if key.startswith("/") else None
@@ -237,7 +237,10 @@ class ScanText:
         return hit if agrees[entry.logic] else None
 
     def score(self, entry: WorldEntry, *, recursed: bool) -> int:
-        """How many keys are found; only secondary keys that must be there count."""
+        """How many keys are found, blanks around them included; only secondary keys that must be there count.
+
+        A key without a letter is found everywhere.
+        """
         if not entry.keys:
             return 0
         primary = sum(self.find(entry, key, recursed=recursed, reads=False) is not None for key in entry.keys)
@@ -258,17 +261,19 @@ class ScanText:
         return None
 
     def find(self, entry: WorldEntry, key: str, *, recursed: bool, reads: bool = True) -> KeyHit | None:
-        """Where *key* is found, macros in it read first unless *reads* is off."""
+        """Where *key* is found, macros in it read first and blanks taken off; unless *reads* is off."""
         if reads and ("{" in key or "<" in key):
             key = self._read(key)
         settings = self._settings
         cased = settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
         whole = settings.whole_words if entry.whole_words is None else entry.whole_words
-        needle = prepare_key(key, cased, whole)
+        needle = prepare_key(key, cased, whole, reads)
         depth = self.depth if entry.scan_depth is None else min(entry.scan_depth, MAX_SCAN_DEPTH)
         self._effort.spend(LOOK_UP_CHARS)
         if needle.literal is not None:
             return self._find_pattern(entry, key, needle.literal, depth, recursed)
+        if not needle.text and not reads:
+            return KeyHit(key, Part("no message", ""), lambda piece: True)
         if not needle.text:
             return self._find_blank(entry, key, depth, recursed)
         if depth > 0:
