@@ -1,9 +1,10 @@
-"""The endpoint under trial: `python -m benchmarks.endpoint [histories|rooms|share] [--quick] [--json]`.
+"""The endpoint under trial: `python -m benchmarks.endpoint [PART] [--quick] [--json]`.
 
 `histories`: 1,000 random programs that edit, regenerate, take back, move and leave out lines; nothing may stand twice
 or be lost. `rooms`: keys of every kind and linked people; no word may be told where it may not. `share`: what a message
-costs the program itself, beside the terminal. Without a word all three. About half an hour; `--quick` takes a minute.
-Exit code 1 where a bar is missed.
+costs the program itself, beside the terminal. `sillytavern`: the guide's steps clicked in SillyTavern itself, fetched
+from npm; skipped with a sentence where node or Chromium is missing. Without a word all four: about half an hour, a few
+minutes with `--quick`. Exit code 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.endpoint import histories, rooms, share
+from benchmarks.endpoint import histories, in_sillytavern, rooms, share
 from benchmarks.fixtures import without_warnings
 from benchmarks.table import Row, print_part
 
-PARTS = ("histories", "rooms", "share")
+PARTS = ("histories", "rooms", "share", "sillytavern")
 
 
 def measure(part: str, *, quick: bool) -> tuple[dict[str, Any], list[Row]]:
@@ -28,6 +29,9 @@ def measure(part: str, *, quick: bool) -> tuple[dict[str, Any], list[Row]]:
     if part == "rooms":
         found = rooms.measure(rooms=rooms.QUICK_ROOMS if quick else rooms.ROOMS)
         return found, rooms.rows(found)
+    if part == "sillytavern":
+        found = in_sillytavern.measure()
+        return found, in_sillytavern.rows(found)
     found = share.measure(blocks=share.QUICK_BLOCKS if quick else share.BLOCKS)
     return found, share.rows(found)
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from familiar_connect.extensions.serve.keys import KeyAudience
+from familiar_connect.history.store import HistoryStore
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.program import run_program
 
@@ -101,6 +102,19 @@ def test_a_regenerated_and_an_edited_message_stand_once(endpoint: Endpoint) -> N
         1,
     ]
     assert first not in prompt
+
+
+def test_a_program_that_keeps_what_was_gone_on_with_as_a_line_of_its_own_stays_in_its_chat(endpoint: Endpoint) -> None:
+    """SillyTavern does so where somebody sends nothing after a greeting; no chat is begun anew."""
+    key = endpoint.add_key("silent", "Uma")
+    reply = say(endpoint, key, own("Welcome to the lighthouse."))
+    say(endpoint, key, own("Welcome to the lighthouse."), own(reply), user("Who lit the lamp?"))
+    history = HistoryStore(endpoint.home / "familiars" / "ember" / "history.db")
+    chats = history.channel_keys.ids_from("serve", "uma/", -1)
+    history.close()
+
+    assert len(chats) == 1
+    assert [endpoint.last_prompt().count(each) for each in ("Welcome to the lighthouse.", reply)] == [1, 1]
 
 
 def test_a_script_that_sends_its_newest_line_alone_says_like_things_twice(endpoint: Endpoint) -> None:

@@ -158,7 +158,9 @@ class ServedChats:
         first_new = next((line.id for line in now if line.id not in known), None)
         state.start = choose_start(todo, state.start, first_new)
         state.keeps_lines = state.keeps_lines or len(request.lines) > 1
-        state.marks = {_mark(ShownLine(line.is_own, line.text)) for line in now if line.is_own}
+        held = [ShownLine(line.is_own, line.text) for line in now if line.is_own]
+        # Also as it was shown: a program that had a line gone on with may keep the rest as a line of its own.
+        state.marks = {_mark(line) for line in (*held, *request.lines) if line.is_own}
 
     # Which chat
 
