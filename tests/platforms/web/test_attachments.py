@@ -138,7 +138,7 @@ def test_a_text_is_said_in_a_fence_that_it_cannot_close(page: PageProcess, model
         ([("film.bin", b"\0\1\2")], "film.bin is neither a picture"),
         ([("film.mp4", b"\0\0\0\x18ftypisom")], "film.mp4 is neither a picture"),
         ([("big.png", PNG + bytes(5 * 1024 * 1024))], "more than 5 MB"),
-        ([("long.txt", b"x" * 200_001)], "bring it in as a document"),
+        ([("long.txt", b"x" * 200_001)], "import it as a document"),
         ([(f"{number}.txt", b"x") for number in range(5)], "at most 4 files"),
         ([], "nothing to send"),
     ],

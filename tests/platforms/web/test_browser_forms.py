@@ -221,12 +221,12 @@ def test_a_chat_is_brought_in_after_its_cost_is_seen(visit: Visit, running: Page
     page.goto(f"{running.home}/import")
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_label("It is").select_option("chat")
-    page.get_by_role("button", name="Bring it in").click()
+    page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_text("Nothing is imported yet.").wait_for()
     told = page.locator("main").inner_text()
     before = page.locator(".chats").get_by_text("old evening").count()
     faults = serious_faults(page)
-    page.get_by_role("button", name="Bring it in").click()
+    page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_text("It is in the list of chats on the left.").wait_for()
 
     assert "120 messages. Writing it up as memory takes up to" in told

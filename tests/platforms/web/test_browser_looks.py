@@ -192,7 +192,7 @@ def test_a_file_over_the_page_is_told_what_comes_of_it(visit: Visit) -> None:
         part.dispatchEvent(new DragEvent("dragover", { bubbles: true, cancelable: true, dataTransfer: data }));
     }"""
     page.locator(".log").evaluate(over)
-    page.locator("#drop-veil", has_text="Drop it to bring it in").wait_for()
+    page.locator("#drop-veil", has_text="Drop it to import it").wait_for()
     page.locator(".composer").evaluate(over)
 
     assert page.locator("#drop-veil").is_hidden()

@@ -121,9 +121,9 @@ def _check(file: FormPart) -> str | None:
             raise HomeError(f"{name} has more than {MAX_ATTACHMENT_BYTES // 1024**2} MB: make it smaller first")
         return kind
     if kind is not None or not _is_text(file.content):
-        raise HomeError(f"{name} is neither a picture (PNG, JPEG, WebP or GIF) nor a text: Bring in takes documents")
+        raise HomeError(f"{name} is neither a picture (PNG, JPEG, WebP or GIF) nor a text: Import takes documents")
     if len(file.content) > MAX_TEXT_BYTES:
-        raise HomeError(f"{name} is too long for a message: bring it in as a document instead")
+        raise HomeError(f"{name} is too long for a message: import it as a document instead")
     return None
 
 

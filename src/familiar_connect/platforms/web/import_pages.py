@@ -86,7 +86,7 @@ class ImportPages:
     ) -> Response:
         return self._renderer.page(
             "import.html",
-            title="Bring in",
+            title="Import",
             kinds=list(VERBS),
             report=report,
             kind=kind,

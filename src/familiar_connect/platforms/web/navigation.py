@@ -27,7 +27,7 @@ LINKS = (
     PageLink(place="memory", path="/memory", label="Memory", key="m", icon="memory"),
     PageLink(place="review", path="/review", label="Review", key="r", icon="review"),
     PageLink(place="character", path="/character", label="Character", key="c", icon="character"),
-    PageLink(place="import", path="/import", label="Bring in", key="b", icon="import"),
+    PageLink(place="import", path="/import", label="Import", key="b", icon="import"),
     PageLink(place="rehearsals", path="/rehearsals", label="Rehearsals", key="p", icon="rehearsals"),
     PageLink(place="health", path="/health", label="Health", key="h", icon="health"),
     PageLink(place="settings", path="/settings", label="Settings", key="s", icon="settings"),

@@ -47,7 +47,7 @@ from familiar_connect.reply.inspection.recall_evidence import (
     search_words,
 )
 from familiar_connect.reply.inspection.recall_room import CONTENT_SETTING, find_full_part, find_search_trouble
-from familiar_connect.reply.inspection.turn_view import describe_audience
+from familiar_connect.reply.inspection.turn_view import describe_audience, name_item
 from familiar_connect.reply.prompt_replay import replay_items
 
 TURNS_AT_ONCE = 2_000
@@ -480,7 +480,7 @@ class _Walk:
             self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can show that.", sentence=told)
         elif shown is not None:
             line = line_about("\n".join(pick_telling_lines(shown.text, self._own_name)), self.words)
-            evidence = f"It was in the prompt ({shown.source}): {quote(line, around=self.words)}."
+            evidence = f"It was in the prompt ({name_item(shown)}): {quote(line, around=self.words)}."
             if self.reply is not None and holds_words(self.reply.actual_words, self.words):
                 self._add(
                     "shown to the model",

@@ -468,6 +468,11 @@ def name_block(block: PromptBlock) -> str:
     return _plain_name(block.tag or "", block.source)
 
 
+def name_item(item: ContextItem) -> str:
+    """A piece of a prompt in plain words."""
+    return _plain_name(item.tag.value if item.tag else "", item.source)
+
+
 def _prompt_block(item: ContextItem) -> PromptBlock:
     return PromptBlock(item.role, item.source, item.tag.value if item.tag else None, item.text)
 
