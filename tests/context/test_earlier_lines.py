@@ -73,6 +73,12 @@ def test_with_whom_it_talks_stands_there_from_the_first_message_on() -> None:
     first = a_dialogue(told("Hello", "Ada", fresh=True), told("Hi", "Bo", fresh=True))
     nameless = a_dialogue(told("Hello", UNNAMED, fresh=True))
 
+    introduced = a_dialogue(
+        told("Hello", UNNAMED), told("I'm Ada.", "Ada"), said("assistant", "Hm."), told("So?", "Ada")
+    )
+    lines = retell_earlier([introduced], SHARES, 1_000)[0][1].text
+
+    assert lines == "You are talking with Ada. Earlier in this talk Ada said: Hello. I'm Ada."
     assert retell_earlier([first], SHARES, 1_000)[0][1].text == "You are talking with Ada and Bo."
     assert retell_earlier([nameless], SHARES, 1_000)[0] == [nameless]
 

@@ -107,7 +107,7 @@ def _tokens_of_layers(found: Sequence[Contribution], budget_by_layer: Mapping[La
 
 def _newest_within(said: Sequence[ContextItem], room: int, model: str | None) -> list[str]:
     """The lines of *said*, oldest first, as many of the newest as *room* holds."""
-    names = {item.name for item in said}
+    names = _names_of(said)
     lines: list[str] = []
     for item in reversed(said):
         bare = len(names) == 1 and item.words is not None
@@ -128,8 +128,15 @@ def _name_company(newest: Sequence[ContextItem]) -> str:
 
 
 def _whose(said: Sequence[ContextItem]) -> str:
-    names = {item.name for item in said}
-    return f"{said[0].name} said" if len(names) == 1 and said[0].name else "people said"
+    names = _names_of(said)
+    name = next(iter(names)) if len(names) == 1 else ""
+    return f"{name} said" if name else "people said"
+
+
+def _names_of(said: Sequence[ContextItem]) -> set[str]:
+    """Who said something; whoever had no name yet has the one that was given since."""
+    names = {item.name or "" for item in said}
+    return names - {UNNAMED} or names
 
 
 def _note(items: Sequence[ContextItem], role: str, shown: int, full: str, model: str | None) -> DroppedNote | None:

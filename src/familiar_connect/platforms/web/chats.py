@@ -50,8 +50,8 @@ from familiar_connect.support.lru import LruCache
 from familiar_connect.support.markdown_html import MAX_SHOWN_CHARS, markdown_to_html
 from familiar_connect.support.text import one_line
 
-PAGE_SIZE = 40
-"""Messages shown at once; earlier ones are fetched when they are wanted."""
+PAGE_SIZE, EARLIER_SIZE = 40, 24
+"""Messages shown at once; earlier ones are fetched when they are wanted, so many that drawing them takes no moment."""
 PRIVATE = "your privacy level is full, so that was not heard; /privacy changes it"
 NOT_STORED = "that could not be written down; the line above says why"
 KEY_PREFIX = PERSON_LINE
@@ -177,8 +177,9 @@ class WebChats:
                 familiar_id=of, channel_id=channel_id, after_id=after, limit=PAGE_SIZE, with_hidden=True
             )
         else:
+            limit = PAGE_SIZE if before is None else EARLIER_SIZE
             turns = history.recent(
-                familiar_id=of, channel_id=channel_id, limit=PAGE_SIZE, before_id=before, with_hidden=True
+                familiar_id=of, channel_id=channel_id, limit=limit, before_id=before, with_hidden=True
             )
         return self._shown(channel_id, turns)
 

@@ -3,7 +3,7 @@
 const NEAR_PX = 1500;
 const FAR_PX = 5000;
 const MOST_LINES = 120; // at the end of the chat; those before them are let go, too
-const AT_ONCE = 40;
+const AT_ONCE = 24;
 
 const linesOf = (part) => [...part.querySelectorAll(":scope > [data-id]")];
 const idOf = (line) => Number(line.dataset.id);
