@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from familiar_connect.support.letters import UNSPACED
 from familiar_connect.support.text import grapheme_boundary
 
 DEFAULT_HARD_CAP = 1900
@@ -16,7 +17,12 @@ FENCE = "```"
 LEAST_CODE = 8
 """Characters of code that must fit between two fences; with a smaller cap, code is cut like words."""
 _PARAGRAPHS = re.compile(r"\n\s*\n")
-_AFTER_SENTENCE = re.compile(r"(?<=[.!?…])\s+")
+_AFTER_SENTENCE = re.compile(
+    r"(?<=[.!?…؟۔।॥။።])\s+|(?<=[。！？｡」』])(?<=[。！？｡][」』]|.[。！？｡])(?![。！？｡」』”）])\s*"
+)
+"""Chinese and Japanese leave no space there."""
+_PAUSE = re.compile(r"[。！？｡、，；：]")
+_UNSPACED_ENDS = "。！？｡」』"
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _OPENING = re.compile(r"```(?:[\w+#.-]{0,20}\n)?")
 _ATOMS = re.compile(
@@ -108,7 +114,9 @@ def _marks(piece: str) -> list[str]:
 
 
 def _gap(before: str, after: str) -> str:
-    """What parts two pieces of one paragraph: code stands on lines of its own."""
+    """What parts two pieces of one paragraph: code stands on lines of its own, and after `。` stands no space."""
+    if before.endswith(tuple(_UNSPACED_ENDS)):
+        return ""
     return "\n" if before.endswith(FENCE) or after.startswith(FENCE) else " "
 
 
@@ -149,6 +157,8 @@ def _cap(piece: str, cap: int) -> list[str]:
 def _cut(piece: str, cap: int) -> tuple[str, str]:
     """A beginning of *piece* within *cap*, and the rest."""
     at = piece.rfind(" ", 0, cap + 1)
+    if at < cap // 2 and UNSPACED.search(piece, max(0, at), cap):
+        at = max((pause.end() for pause in _PAUSE.finditer(piece, cap // 2, cap)), default=0)
     if at <= 0:
         at = _before_ticks(piece, grapheme_boundary(piece, cap))
     code = next((span for span in _WHOLE.finditer(piece) if span.start() < at < span.end()), None)

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-_SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
+_SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…؟۔।॥။።]+["'”’)\]*_]*(?=\s|$)|[。！？｡]+[」』”’）]*""")
 """Looks back once, so that a page of dots costs no more than a page of words."""
 MOST = 0.8
 """Part of its limit that a cut keeps: only in the rest is the end of a sentence, a line or a word looked for."""

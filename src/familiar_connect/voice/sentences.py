@@ -92,9 +92,9 @@ MAX_SENTENCE_CHARS = 300
 """A sentence without an end is spoken in pieces of this length."""
 
 _FENCE = re.compile(r"`{3,}|\A~{3,}")
-_STOPS = re.compile(r"[.!?…؟।]+[\"'”’»)\]*_]*")
+_STOPS = re.compile(r"[.!?…؟۔।॥။።]+[\"'”’»)\]*_]*")
 _CJK_STOPS = re.compile(r"[。！？｡]+[」』”）]*")
-_MARKS = re.compile(r"[`!\[<*:|.?…؟।。！？｡,;、，；：\n]|\b[hHwW]")
+_MARKS = re.compile(r"[`!\[<*:|.?…؟۔।॥။።。！？｡,;、，；：\n]|\b[hHwW]")
 _MARKS_AND_BLANKS = re.compile(rf"{_MARKS.pattern}|\s")
 _PAUSE = re.compile(r"[,;:、，；：]|\s[–—-](?=\s)")
 _NO_END = re.compile(

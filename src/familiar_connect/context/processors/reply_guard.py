@@ -57,10 +57,11 @@ _SCRAP = re.compile(
 )
 """How a line begins that belongs to a quiz, a page or a log that the model read: `A: `, `<meme>`, `[2026-11-18`."""
 _SCRAP_BEGUN = re.compile(r"\n[ \t|]*(?:[A-Z]:?|</?(?:[A-Za-z][\w -]{0,30})?>?[ \t]*|[\[{(]?[\d-]{0,7})?\Z", re.ASCII)
-_SENTENCE = re.compile(r"[^.!?…\n]+(?:[.!?…]+[\"'”’)]*|\n+|\Z)\s*")
+_STOPS = ".!?…؟۔।॥။።。！？｡"
+_SENTENCE = re.compile(rf"[^{_STOPS}\n]+(?:[{_STOPS}]+[\"'”’)」』]*|\n+|\Z)\s*")
 
-_ENDS = re.compile(r"[.!?…\n]")
-_REST = re.compile(r"[^.!?…\n]*(?:[.!?…]+[\"'”’)]*|\n+|\Z)\s*")
+_ENDS = re.compile(rf"[{_STOPS}\n]")
+_REST = re.compile(rf"[^{_STOPS}\n]*(?:[{_STOPS}]+[\"'”’)」』]*|\n+|\Z)\s*")
 """What follows of a sentence that was shown in part."""
 
 ENDED = "it wrote that its turn is over"
@@ -73,6 +74,8 @@ ONE_PARAGRAPH = "so small a model says one paragraph"
 _PARAGRAPH = re.compile(r"\s*\S[^\n]*(?=\n)")
 _RUN = re.compile(r"([^\w\s])\1*|\d+|[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_OF_A_SIGN, _OF_A_LETTER = 0.5, 0.25
+"""What one sign of Chinese or Japanese, and one letter of Thai and its like, is of a word."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _APOSTROPHE = re.compile("['’]")
 _BEFORE_WORDS = re.compile(r"^(?:\[[^\]\n]{1,40}\]\s*)?(?:[^\n:]{1,40}:\s+(?=\S))?")
@@ -173,7 +176,7 @@ class ReplyGuard:
         rest = _REST.match(self._held) if list_words(_ENDS.split(self._said)[-1]) else None
         for sentence in _SENTENCE.finditer(self._held, rest.end() if rest is not None else 0):
             words = list_words(sentence[0])
-            is_whole = is_last or sentence.end() < len(self._held) or sentence[0].rstrip()[-1:] in ".!?…"
+            is_whole = is_last or sentence.end() < len(self._held) or sentence[0].rstrip()[-1:] in _STOPS
             if is_whole and self._is_known(words):
                 return self._end_at(sentence.start(), COPIES)
             if not is_whole and (len(words) < FIRST_WORDS or self._knows(words, HOLD_SHARE)):
@@ -181,9 +184,9 @@ class ReplyGuard:
         return None
 
     def _is_known(self, words: Sequence[str]) -> bool:
-        if len(words) >= LEAST_COPIED_WORDS and self._knows(words, COPY_SHARE):
+        if _count_words(words) >= LEAST_COPIED_WORDS and self._knows(words, COPY_SHARE):
             return True
-        parts = sum(len(_APOSTROPHE.split(word)) for word in words)
+        parts = _count_words([part for word in words for part in _APOSTROPHE.split(word)])
         return parts >= LEAST_SAME_WORDS and tuple(words) in self._known_sentences
 
     def _knows(self, words: Sequence[str], share: float) -> bool:
@@ -245,10 +248,13 @@ class ReplyGuard:
 
     def _is_copy(self) -> bool:
         words = list_words(self._held)
-        compared = [each for each in self._earlier[:-1] if len(each) > SHORT_WORDS] + self._earlier[-1:]
+        longer = [each for each in self._earlier[:-1] if _count_words(each) > SHORT_WORDS]
+        compared = longer + self._earlier[-1:]
         if any(words == each for each in compared):
             return True
-        return len(words) >= LEAST_COPY_WORDS and any(_is_like(words, each, COPY_SHARE) for each in self._earlier)
+        return _count_words(words) >= LEAST_COPY_WORDS and any(
+            _is_like(words, each, COPY_SHARE) for each in self._earlier
+        )
 
 
 def list_words(text: str) -> list[str]:
@@ -257,6 +263,13 @@ def list_words(text: str) -> list[str]:
     for word in _WORD.findall(text.casefold()):
         found += list(word) if _UNSPACED.search(word) else [word]
     return found
+
+
+def _count_words(words: Sequence[str]) -> float:
+    """About how many words *words* are: of scripts that do not part them each sign stands there by itself."""
+    unspaced = [word for word in words if _UNSPACED.match(word)]
+    signs = sum(word >= "\u3000" for word in unspaced)
+    return len(words) - len(unspaced) + _OF_A_SIGN * signs + _OF_A_LETTER * (len(unspaced) - signs)
 
 
 def is_without_words(text: str) -> bool:
