@@ -11,7 +11,8 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.memory.index import minilm
 from familiar_connect.memory.index.embedders.unigram import UnigramTokenizer
 from familiar_connect.memory.index.letters import read_vocabulary
-from tests.fakes.program import make_home, one_sentence, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.publisher import Publisher, publisher_of
 
 NAME = "multilingual-e5-small"
@@ -93,3 +94,17 @@ def test_the_likeliest_pieces_are_taken_and_letters_nobody_knows_are_one(tmp_pat
 
     assert tokenizer.encode("haustür", 16) == [0, 4, 5, 1]
     assert tokenizer.encode("語語 haus", 16) == [0, 7, 2, 3, 1]
+
+
+def test_whoever_writes_another_language_is_told_of_it_once(tmp_path: Path) -> None:
+    """After a few lines of it; English ones do not count."""
+    german = "Guten Morgen, hast du gut geschlafen?\nIch war gestern mit meiner Schwester am See.\n"
+    said = "I went to the lake with my sister yesterday.\n" * 3 + german * 3
+    with model_endpoint(*[stream_answer("Ja.")] * 9) as server:
+        root = make_home(tmp_path)
+        slot = f'[llm.main_prose]\nmodel = "test-model"\nbase_url = "{server.base_url}"\n'
+        (root / "character.toml").write_text(slot, encoding="utf-8")
+        done = run_program(tmp_path, "chat", said=said)
+
+    assert (done.stderr + done.stdout).count(f"model use {NAME}") == 1
+    assert HomeFolder(tmp_path).cache.joinpath("told-of-languages").exists()

@@ -25,6 +25,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.help import help_text, hint_for
+from familiar_connect.platforms.terminal.language_offer import LanguageOffer
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, unseen_typing
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
@@ -93,6 +94,7 @@ class TerminalPlatform:
         self._leaving = asyncio.Event()
         self._background = BackgroundTasks("terminal")
         self._warm_ups = WarmUps(familiar)
+        self._languages = LanguageOffer(familiar, screen.note)
         self.exit_code = EXIT_OK
 
     def _stored_messages(self) -> StoredMessages:
@@ -195,7 +197,9 @@ class TerminalPlatform:
             self._warm_ups.start(self._user, self._channel_id)
         elif heard is IntakeResult.private:
             self._screen.note(tr("Your privacy level is full, so I did not hear that. `privacy.toml` sets it."))
-        if self._place.end():
+        is_said = self._place.end()
+        await self._languages.hear(line)
+        if is_said:
             return
         if self._place.notices > before:
             self.exit_code = EXIT_FAILED
