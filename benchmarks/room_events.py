@@ -51,6 +51,8 @@ def random_world(rng: random.Random, *, is_discord: bool) -> RoomWorld:
         _add_threads(rng, world, name)
     for person in rng.sample(people[:-1], 2):
         places[f"dm-{person}"] = Place(f"dm-{person}", "dm", inside={person})
+    if not is_discord:
+        places["group"] = Place("group", "telegram", inside=set(rng.sample(people, 3)))
     owners = Place("dm-owner", "dm", inside={OWNER}) if is_discord else Place("terminal", "terminal", inside={OWNER})
     places[owners.key] = owners
     return world
@@ -179,7 +181,8 @@ class StoryTeller:
             return
         word.is_withdrawn = True
         about = {"in": word.place, "of": word.message, "by": event["by"]}
-        if rng.random() < 0.5:
+        is_told = self._world.places[word.place].kind != "telegram"  # which tells no bot of a deletion
+        if rng.random() < 0.5 and is_told:
             self._add({"do": "delete", **about})
         else:
             self._add({"do": "edit", **about, "text": f"Ember, never mind the {word.topic}."})

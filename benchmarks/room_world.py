@@ -27,7 +27,10 @@ class Server:
 
 @dataclass
 class Place:
-    """`kind`: text, voice, forum_root, forum_post, thread, private_thread, dm or terminal."""
+    """`kind`: text, voice, forum_root, forum_post, thread, private_thread, dm, terminal or telegram.
+
+    The last is a group of Telegram, where a bot cannot ask who is in it.
+    """
 
     key: str
     kind: str = "text"
@@ -149,6 +152,8 @@ class RoomWorld:
         """Whether nobody who can read *key* now would hear *word* against the rule."""
         if self.is_owners(key):
             return self.is_owners(word.place) or not self.is_direct(word.place)
+        if "telegram" in (self.places[key].kind, self.places[word.place].kind):
+            return word.place == key
         if self.is_owners(word.place) or self.is_direct(word.place):
             return word.place == key
         return all(self.may_hear(person, word) for person in self.readers(key))
@@ -158,6 +163,8 @@ class RoomWorld:
         if word.is_withdrawn or not self.may_tell(word, key):
             return False
         if self.is_owners(key) or self.is_direct(word.place) or self.is_owners(word.place):
+            return True
+        if self.places[key].kind == "telegram":
             return True
         if word.was_hidden:
             return False

@@ -13,7 +13,7 @@ from benchmarks.room_events import ROLES, Event, Story
 from benchmarks.room_world import EVERYONE, OWNER, VIEW, Place, RoomWorld
 
 CARELESS = ("history_summary", "memory_writer", "memory_search", "interjection_decision", "reasoning_context")
-KINDS = {"private_thread": "thread", "terminal": "dm"}
+KINDS = {"private_thread": "thread", "terminal": "dm", "telegram": "text"}
 
 
 def settings_for(*, is_open: bool) -> str:
@@ -44,8 +44,8 @@ def place_of(place: Place, *, is_first: bool) -> dict[str, Any]:
         about |= {"server": place.server, "name": place.key}
     else:
         about["members"] = sorted(place.inside)
-    if place.kind == "terminal":
-        about["platform"] = "terminal"
+    if place.kind in ("terminal", "telegram"):
+        about["platform"] = place.kind
     if place.parent:
         about["parent"] = place.parent
     if place.kind == "private_thread":
