@@ -96,6 +96,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "av": ("extensions.discord.voice", "voice.stt"),
     "aiohttp": ("extensions.discord", "extensions.twitch", "testing"),
     "twitchAPI": ("extensions.twitch",),
+    "mcp": ("extensions.mcp",),
     "telegram": ("extensions.telegram",),
     "h11": ("extensions.telegram.demo",),
     "starlette": ("platforms.web",),
@@ -489,6 +490,7 @@ def opens_by_name(node: ast.AST) -> bool:
 
 
 OPENS_BY_NAME = {
+    "extensions.mcp.servers": "the null device, for what a server writes beside",
     "cli": "the null device",
     "support.no_follow": "the one way to open a file without following links",
     "support.files": "a new file in a folder held open; a folder that is flushed",

@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 SOURCE = os.path.join(ROOT, "src")
 LOCK = os.path.join(ROOT, "requirements.lock")
 DEV_LOCK = os.path.join(ROOT, "requirements-dev.lock")
-EXTRAS = ("discord", "telegram", "twitch", "voice", "web")
+EXTRAS = ("discord", "mcp", "telegram", "twitch", "voice", "web")
 """What `--with` may add; each has a lock of its own, with what it needs beyond the base."""
 MARK = ".familiar-lock"
 """The file in the environment that says what is completely installed in it, and for whom."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("discord", "telegram", "twitch", "voice", "web")
+EXTRAS = ("discord", "mcp", "telegram", "twitch", "voice", "web")
 LOCKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "requirements.lock": (("embedded",), ()),
     "requirements-dev.lock": (("embedded", "dev"), EXTRAS),

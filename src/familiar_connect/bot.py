@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
+from familiar_connect.config.built_in import BUILT_IN_TOOLS
+from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.command import command_name
 from familiar_connect.config.consent import OwnerConsent
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
@@ -92,7 +94,7 @@ def load_familiar(
         defaults_path=defaults_path,
         clock=clock,
         consent=consent,
-        added=create_parts(extensions, maker),
+        added=create_parts([*load_built_in(_tools_named(config)), *extensions], maker),
     )
     main = config.llm[MAIN_SLOT]
     if not main.is_embedded:
@@ -101,6 +103,11 @@ def load_familiar(
     if wake:
         embedded.start_in_background()
     return familiar, embedded
+
+
+def _tools_named(config: CharacterConfig) -> list[str]:
+    """The built-in extensions of which the owner's `tools` name some; the others are not loaded."""
+    return [each for each in BUILT_IN_TOOLS if any(name.startswith(f"{each}.") for name in config.tools)]
 
 
 async def replace_models(familiar: Familiar, servers: EmbeddedServers, *, home: Path, zone: str | None = None) -> None:

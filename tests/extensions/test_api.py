@@ -26,6 +26,7 @@ from familiar_connect.api import (
     stand_in,
     support,
     testing,
+    tools,
     verbs,
 )
 from familiar_connect.config.built_in import BUILT_IN
@@ -45,6 +46,7 @@ MOST_NAMES = {
     stand_in: 9,
     support: 15,
     testing: 10,
+    tools: 2,
     verbs: 4,
 }
 """What an author learns, at most, of each module."""

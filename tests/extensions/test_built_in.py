@@ -56,6 +56,7 @@ NAMED_BY = {
         "history/schema.py": "rows of older homes do not say that everybody reads their chat",
         "memory/weighing/statements.py": "an eye may be twitching",
     },
+    "mcp": {**THE_LIST, "config/extras.py": "what the extras of our own pyproject.toml weigh"},
     "telegram": {
         **THE_LIST,
         "config/extras.py": "what the extras of our own pyproject.toml weigh",

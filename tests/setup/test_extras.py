@@ -75,7 +75,7 @@ def test_a_missing_recording_installs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["--with"], ["--with", "radio", "run"], ["--with="]])
 def test_an_unknown_extra_is_a_sentence(words: list[str]) -> None:
     """It names those there are."""
-    with pytest.raises(SetupProblem, match="discord, telegram, twitch"):
+    with pytest.raises(SetupProblem, match="discord, mcp, telegram, twitch"):
         parse_extras(words)
 
 

@@ -142,6 +142,8 @@ def _describe_built_in(extension: Extension) -> str:
     """How one that comes with the program is used."""
     if extension.name in BUILT_IN_IMPORTERS:
         return f"comes with the program; `familiar import` reads {', '.join(each.name for each in extension.importers)}"
+    if extension.tool_sources:
+        return f'comes with the program; names such as "{extension.name}.SERVER_TOOL" in `tools` use it'
     if extension.name not in BUILT_IN_VOICES:
         return f"comes with the program; [{extension.name}] sets it up"
     parts = (extension.recognizer, extension.synthesizer)

@@ -23,7 +23,9 @@ BUILT_IN_IMPORTERS = ("import_chats", "import_documents")
 """Those that read files for `familiar import`; they have neither settings nor secrets."""
 BUILT_IN_DOORS = ("serve",)
 """Those that let other programs in by a verb of their own; they have neither settings nor secrets."""
-BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES, *BUILT_IN_IMPORTERS, *BUILT_IN_DOORS)
+BUILT_IN_TOOLS = ("mcp",)
+"""Those that bring tools for a model, where `tools` names one of theirs; they have neither settings nor secrets."""
+BUILT_IN = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES, *BUILT_IN_IMPORTERS, *BUILT_IN_DOORS, *BUILT_IN_TOOLS)
 """The owner need not allow them: who installs the program has them, and their settings switch them on."""
 _WITH_SECRETS = (*BUILT_IN_PLATFORMS, *BUILT_IN_VOICES)
 PLATFORM_TITLES = tuple(name.title() for name in BUILT_IN_PLATFORMS)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from familiar_connect.extensions.parts import Extension
 from familiar_connect.extensions.setup import IsInstalled, PartSetup, is_installed
 from familiar_connect.extensions.slash_commands import isolate_command
 from familiar_connect.extensions.thread import ExtensionThread
-from familiar_connect.extensions.turn_parts import ProcessorPart, ToolPart
+from familiar_connect.extensions.turn_parts import ProcessorPart, ToolPart, ToolSource, ToolSourcePart
 from familiar_connect.llm.types import ToolSpec
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.types import Outcome, Refusal, Status, Tool
@@ -94,6 +95,7 @@ def create_parts(loaded: Sequence[LoadedExtension], maker: PartMaker) -> AddedPa
         for processor in extension.processors:
             _add_processor(processor, extension, maker, thread, before, after)
         tools += [tool for each in extension.tools for tool in _make_tool(each, extension, maker, thread)]
+        tools += [tool for each in extension.tool_sources for tool in _open_source(each, extension, maker, thread)]
         for command in extension.slash_commands:
             made_command = maker.make(command, extension, command.create)
             commands += [isolate_command(made_command, thread)] if made_command is not None else []
@@ -211,6 +213,31 @@ def _make_tool(part: ToolPart, extension: Extension, maker: PartMaker, thread: E
         return None if tool is None else _isolated(tool, name.replace(".", "_"), thread)
 
     yield AddedTool(name=name, create=create)
+
+
+def _open_source(
+    part: ToolSourcePart, extension: Extension, maker: PartMaker, thread: ExtensionThread
+) -> Iterator[AddedTool]:
+    """The tools of a source, which runs from now on; nothing where the owner wants none of them."""
+    wanted = [name for name in maker.config.tools if name.startswith(f"{extension.name}.")]
+    source = maker.make(part, extension, partial(_create_source, part, wanted)) if wanted else None
+    if source is None:
+        return
+    missing = source.why_missing()
+    if missing:
+        maker.troubles.append(f"{extension.name}: {missing}")
+    thread.begin(source.run)
+    for name in source.names:
+        yield AddedTool(name=name, create=partial(_make_from_source, source, name, thread))
+
+
+def _create_source(part: ToolSourcePart, wanted: Sequence[str], context: PartContext) -> ToolSource:
+    return part.create(context, wanted)
+
+
+def _make_from_source(source: ToolSource, name: str, thread: ExtensionThread, request: ContextRequest) -> Tool | None:
+    tool = source.make(name, request)
+    return None if tool is None else _isolated(tool, name.replace(".", "_"), thread)
 
 
 def _isolated(tool: Tool, name: str, thread: ExtensionThread) -> Tool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         RecognizerPart,
         SynthesizerPart,
         ToolPart,
+        ToolSourcePart,
     )
     from familiar_connect.identity import Author
     from familiar_connect.slash.command import SlashCommand
@@ -212,6 +213,7 @@ class Extension:
     providers: Sequence[ProviderPart] = ()
     processors: Sequence[ProcessorPart] = ()
     tools: Sequence[ToolPart] = ()
+    tool_sources: Sequence[ToolSourcePart] = ()
     slash_commands: Sequence[SlashPart] = ()
     verbs: Sequence[VerbPart] = ()
     importers: Sequence[ChatImporterPart | DocumentImporterPart] = ()
@@ -225,5 +227,6 @@ class Extension:
             *self.providers,
             *self.processors,
             *self.tools,
+            *self.tool_sources,
             *self.slash_commands,
         )

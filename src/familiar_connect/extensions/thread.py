@@ -72,6 +72,10 @@ class ExtensionThread:
         finally:
             timer.cancel()
 
+    def begin(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have *work* done there beside all calls, until it is over or the thread is closed."""
+        asyncio.run_coroutine_threadsafe(_awaited(work), self._running_loop())
+
     def post(self, work: Callable[[], Awaitable[None]]) -> None:
         """Have *work* done there, and wait for nothing; nothing is begun for it where no call was made yet."""
         if self._loop is not None:

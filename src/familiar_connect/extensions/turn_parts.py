@@ -5,9 +5,9 @@ They stand apart from `parts`, because every start looks at the platforms and fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.extensions.part_context import ExtensionPart
@@ -93,3 +93,28 @@ class ToolPart(ExtensionPart):
     name: str
     create: Callable[[PartContext], Callable[[ContextRequest], Tool | None]]
     """Gives what makes the tool for one reply; None: it is of no use in that one."""
+
+
+class ToolSource(Protocol):
+    """Tools that are known only while the program runs."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Those it may come to have, as the `tools` setting calls them."""
+
+    async def run(self) -> None:
+        """Find the tools and keep them, until cancelled; on the extension's own loop."""
+
+    def make(self, name: str, request: ContextRequest) -> Tool | None:
+        """The tool called *name* for one reply; None: it is not there now."""
+
+    def why_missing(self) -> str:
+        """What of the wanted tools there can never be, in a sentence; empty: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSourcePart(ExtensionPart):
+    """Where tools come from, such as a server: for names EXTENSION.TOOL of the owner's `tools` setting."""
+
+    create: Callable[[PartContext, Sequence[str]], ToolSource]
+    """Given the names of this extension's that the owner's `tools` setting has; not called where it has none."""
