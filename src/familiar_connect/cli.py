@@ -67,7 +67,7 @@ FIRST_VERBS = {
     "list": "List your familiars.",
     "model": "Get a better model.",
     "connect": "Use a model server.",
-    "run": "Go on Discord, Twitch.",
+    "run": "Go where people chat.",
     "import": "Import cards and chats.",
     "memory": "See what it remembers.",
     "doctor": "Check everything.",

@@ -113,6 +113,7 @@ NAMED_BY = {
         "llm/scripted.py": CHAT_MODELS,
         "llm/replicas.py": CHAT_MODELS,
         "llm/slots.py": CHAT_MODELS,
+        "llm/text/client.py": CHAT_MODELS,
         "observe/person_match.py": CHAT_MODELS,
         "presets/load.py": "names of SillyTavern's settings",
         "presets/preset_edits.py": "names of SillyTavern's settings",

@@ -32,7 +32,7 @@ class ToolRules:
     places: tuple[str, ...] = (OWNER,)
     """`owner`: where nobody else reads; `direct`: in any direct chat; `channel:N`, `server:N`; `everywhere`."""
     people: tuple[str, ...] = ()
-    """Whoever asks: `owner`, or `discord:123`; empty: everybody who may ask there."""
+    """Whoever asks: `owner`, or `NETWORK:USER_ID`; empty: everybody who may ask there."""
     wait_s: float = 20.0
     most_chars: int = 8_000
     calls_a_day: int = 100
@@ -116,7 +116,7 @@ def _number(least: float, most: float, kind: Callable[[float], T]) -> Callable[[
 
 RULES: Mapping[str, tuple[Callable[[object], Any], str]] = {
     "places": (_read_places, 'a list of "owner", "direct", "channel:NUMBER", "server:NUMBER" or "everywhere"'),
-    "people": (_read_people, 'a list such as ["owner", "discord:123"]'),
+    "people": (_read_people, 'a list such as ["owner", "NETWORK:USER_ID"]'),
     "wait_s": (_number(0.1, MOST_WAIT_S, float), f"seconds, at most {MOST_WAIT_S:g}"),
     "most_chars": (_number(100, MOST_CHARS, int), f"a number from 100 to {MOST_CHARS}"),
     "calls_a_day": (_number(0, 1_000_000, int), "a whole number"),
