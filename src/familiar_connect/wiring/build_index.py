@@ -19,6 +19,7 @@ from familiar_connect.memory.index.indexing_store import (
     IndexingMemoryStore,
 )
 from familiar_connect.memory.index.protocols import (
+    EmbeddingModel,
     NumberedChunk,
     RecallScope,
     Recollection,
@@ -54,6 +55,8 @@ class MemoryIndex:
     turns: TurnIndex | None
     retriever: MemoryRetriever
     indexer: Indexer
+    model: EmbeddingModel
+    """What turns texts into vectors here."""
     embedder: str
     """Which embedder is used, and why."""
     lacks: str = ""
@@ -94,7 +97,7 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
     )
     indexer = Indexer(store=store, model=model, files=files, turns=turns, retriever=retriever)
     lacks = embedder if lacks_embedder(config.embedder, model) else ""
-    return MemoryIndex(files, turns, retriever, indexer, embedder, lacks)
+    return MemoryIndex(files, turns, retriever, indexer, model, embedder, lacks)
 
 
 class LazyMemoryIndex:

@@ -61,6 +61,60 @@ def test_the_official_client_lists_familiars_and_talks_whole_and_streamed(endpoi
     assert "Sam" in endpoint.last_prompt()
 
 
+def test_the_official_client_gets_vectors_of_the_embedder_that_searches_memory(endpoint: Endpoint) -> None:
+    """Like meanings lie near each other; as numbers and, as the client asks by itself, as bytes."""
+    key = endpoint.add_key("vectors", "Sam")
+    texts = ["My cat sleeps on the sofa.", "The kitten naps on the couch.", "Taxes are due in April."]
+    made = client_of(endpoint, key).embeddings.create(model="ember", input=texts)
+    status, plain = endpoint.ask("/embeddings", {"model": "ember", "input": texts[0]}, key=key)
+    refused, why = endpoint.ask("/embeddings", {"model": "ember", "input": [[1, 2]]}, key=key)
+
+    one, two, other = (each.embedding for each in made.data)
+    near, far = (sum(a * b for a, b in zip(one, each, strict=True)) for each in (two, other))
+    assert near > far + 0.2
+    assert status == 200
+    assert plain["data"][0]["embedding"] == pytest.approx(one, abs=1e-3)
+    assert (refused, "list of texts" in why["error"]["message"]) == (400, True)
+
+
+OPEN_WEBUI = {
+    "X_OpenWebUI_User_Name": "Robin",
+    "X_OpenWebUI_User_Id": "6f1c2a",
+    "X_OpenWebUI_User_Email": "robin@example.org",
+    "X_OpenWebUI_User_Role": "user",
+    "X_OpenWebUI_Chat_Id": "b7e0",
+}
+"""What Open WebUI documents that it adds with ENABLE_FORWARD_USER_INFO_HEADERS."""
+
+
+def test_open_webui_and_librechat_are_answered_as_their_documentation_says_that_they_ask(endpoint: Endpoint) -> None:
+    """Who speaks, in which chat, and what they ask beside it; not tried with the programs themselves."""
+    key = endpoint.add_key("house", audience=KeyAudience.group)
+    body: dict[str, Any] = {"model": "ember", "stream": True, "messages": [user("The gate code is 7719.")]}
+    listed, models = endpoint.ask("/models", key=key, **OPEN_WEBUI)
+    at = urlsplit(endpoint.url)
+    connection = http.client.HTTPConnection(at.netloc, timeout=60)
+    sent = {"Authorization": f"Bearer {key}", **{name.replace("_", "-"): each for name, each in OPEN_WEBUI.items()}}
+    connection.request("POST", f"{at.path}/chat/completions", json.dumps(body), sent)
+    streamed = connection.getresponse().read().decode()
+    connection.close()
+    prompt = endpoint.last_prompt()
+    chore = {"model": "ember", "messages": [user("### Task:\nSuggest 3-5 follow-ups.\n### Chat History:")]}
+    refused, _ = endpoint.ask("/chat/completions", chore, key=key, **OPEN_WEBUI)
+
+    libre = {"X_Familiar_Chat": "c0ffee", "X_Familiar_User": "64aa", "X_Familiar_User_Name": "Jo"}
+    asked = {"model": "ember", "messages": [{"role": "system", "content": "Be brief."}, user("Hi")], "user": "64aa"}
+    status, answer = endpoint.ask("/chat/completions", {**asked, "stream": False}, key=key, **libre)
+
+    assert (listed, [each["id"] for each in models["data"]]) == (200, ["ember"])
+    assert streamed.startswith("data: ")
+    assert streamed.rstrip().endswith("[DONE]")
+    assert "Robin" in prompt
+    assert refused == 400
+    assert (status, answer["object"]) == (200, "chat.completion")
+    assert "Jo" in endpoint.last_prompt()
+
+
 def test_a_key_that_is_wrong_or_revoked_opens_nothing(endpoint: Endpoint) -> None:
     """From the moment it is revoked, while the endpoint runs; the file holds no key."""
     made = run_program(endpoint.home, "serve", "key", "add", "short-lived", "--person", "Kim", "--json")

@@ -15,7 +15,7 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.conversation.place_readers import find_audience
 from familiar_connect.conversation.types import ReplyDue
-from familiar_connect.errors import HistoryError
+from familiar_connect.errors import HistoryError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
@@ -97,6 +97,15 @@ class ChatHost:
     async def go_on(self, door: ChatDoor) -> None:
         """Go on with the last reply; a sentence where that is impossible."""
         await self._controls.continue_reply(await self._open(door))
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """*texts* as vectors of length one, by the embedder that searches memory here."""
+        await self._familiar.index.wait_until_loaded()
+        index = self._familiar.memory_index
+        if index is None:
+            raise SetupError("memory is not searched here, so there is no embedder: `familiar doctor` says why")
+        rows = await off_loop(index.model.embed, list(texts))
+        return [[float(number) for number in row] for row in rows]
 
     async def stop(self, channel: str) -> None:
         """End the reply under way; what was said of it stays."""

@@ -17,7 +17,11 @@ from familiar_connect.api.answering import (
     read_headers,
 )
 from familiar_connect.api.support import cancel_and_wait
-from familiar_connect.extensions.serve.chat_request import RefusedRequest, read_chat_request
+from familiar_connect.extensions.serve.chat_request import (
+    RefusedRequest,
+    read_chat_request,
+    read_embedding_request,
+)
 from familiar_connect.extensions.serve.chats import ServedChats
 from familiar_connect.extensions.serve.key_guard import MAX_BODY_BYTES, KeyGuard
 from familiar_connect.extensions.serve.keys import AccessKey, KeyBook
@@ -27,6 +31,7 @@ from familiar_connect.extensions.serve.wire import (
     CompletionForm,
     begin_events,
     end_events,
+    form_embeddings,
     form_model,
     form_models,
     form_refusal,
@@ -77,6 +82,10 @@ class ServeApp:
             await send_json(send, form_model(name, self._made))
         elif asked == ("POST", "/v1/chat/completions"):
             await self._complete(await _read_body(receive), receive, send, headers, key)
+        elif asked == ("POST", "/v1/embeddings"):
+            request = read_embedding_request(await _read_body(receive))
+            vectors = await (await self._familiars.chats(request.model)).embed(request.texts)
+            await send_json(send, form_embeddings(request.model, vectors, as_bytes=request.as_bytes))
         else:
             raise RefusedRequest(f"there is no {asked[0]} {asked[1][:80]} here", status=404, code="not_found")
 

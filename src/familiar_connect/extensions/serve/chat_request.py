@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from familiar_connect.extensions.serve.reconcile import ShownLine
 
 MAX_LINES = 10_000
+MAX_TEXTS, MAX_TEXT_CHARS = 256, 20_000
 CHAT_HEADERS = ("x-familiar-chat", "x-openwebui-chat-id")
 PERSON_HEADERS = ("x-familiar-user", "x-openwebui-user-id")
 NAME_HEADERS = ("x-familiar-user-name", "x-openwebui-user-name")
@@ -67,6 +68,30 @@ def read_chat_request(body: bytes, headers: Mapping[str, str]) -> ChatRequest:
         chat=chat,
         person=_first(headers, PERSON_HEADERS) or _first(given, ("user",)),
         person_name=_first(headers, NAME_HEADERS),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingRequest:
+    """One request for vectors."""
+
+    model: str
+    texts: tuple[str, ...]
+    as_bytes: bool
+    """Whether each vector is to come as the bytes of its numbers."""
+
+
+def read_embedding_request(body: bytes) -> EmbeddingRequest:
+    """The request in *body*; a `RefusedRequest` says what is wrong with it."""
+    given = read_object(body)
+    texts = given.get("input")
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+        raise RefusedRequest("`input` must be a text or a list of texts; numbers of tokens are not taken")
+    if len(texts) > MAX_TEXTS or any(len(each) > MAX_TEXT_CHARS for each in texts):
+        raise RefusedRequest(f"`input` may hold {MAX_TEXTS} texts of {MAX_TEXT_CHARS:,} characters each")
+    return EmbeddingRequest(
+        model=read_model(given), texts=tuple(texts), as_bytes=given.get("encoding_format") == "base64"
     )
 
 

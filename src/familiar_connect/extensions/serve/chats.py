@@ -77,6 +77,10 @@ class ServedChats:
         work = self._carry_out(request, door, place, key.name)
         return place, asyncio.create_task(work, name=f"served {channel}")
 
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """*texts* as vectors of the familiar's embedder."""
+        return await self._host.chats.embed(texts)
+
     async def stop(self, place: ServedPlace) -> None:
         """Nobody waits for the answer any more; what was said of it stays."""
         await self._host.chats.stop(place.channel)

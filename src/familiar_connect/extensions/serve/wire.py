@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Mapping, Sequence
 
 from familiar_connect.api.answering import Send
@@ -54,6 +56,19 @@ def form_models(names: Sequence[str], made: int) -> dict[str, object]:
 def form_model(name: str, made: int) -> dict[str, object]:
     """One familiar as a model."""
     return {"id": name, "object": "model", "created": made, "owned_by": "familiar-connect"}
+
+
+def form_embeddings(model: str, vectors: Sequence[Sequence[float]], *, as_bytes: bool) -> dict[str, object]:
+    """Vectors in the order of their texts."""
+    data = [
+        {"object": "embedding", "index": at, "embedding": _as_bytes(each) if as_bytes else list(each)}
+        for at, each in enumerate(vectors)
+    ]
+    return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+
+
+def _as_bytes(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 class CompletionForm:
