@@ -37,6 +37,8 @@ NAMES = {
     "world_info_use_group_scoring": "group_scoring",
 }
 """Each setting as SillyTavern names it, and as we do."""
+CUT = 200
+"""Letters after which a vector may cut a text."""
 STEPS = ("steps", "turns", "runs", "sequence")
 
 
@@ -91,7 +93,7 @@ def _inputs(step: Mapping[str, Any], book: WorldBook, chance: float, timed: Time
     return ScanInputs(
         pool=pool_of([book], settings.book_order),
         settings=settings,
-        messages=step["scan_newest_first"],
+        messages=newest_first(step),
         chat_length=int(length) if length is not None else None,
         prompt_tokens=int(step.get("max_context", 8000)),
         kind=step.get("type") or step.get("trigger") or "normal",
@@ -101,6 +103,12 @@ def _inputs(step: Mapping[str, Any], book: WorldBook, chance: float, timed: Time
         count=count_length,
         timed=timed,
     )
+
+
+def newest_first(step: Mapping[str, Any]) -> list[str]:
+    """The messages of a scan, in either form that vectors have: all of them, or the newest alone."""
+    found = step.get("scan_newest_first", step.get("newest"))
+    return [found] if isinstance(found, str) else list(found or ())
 
 
 def read_settings(given: Mapping[str, Any]) -> ScanSettings:
@@ -144,7 +152,7 @@ def same(wanted: Any, ours: Any) -> bool:
         return isinstance(ours, str) and utf16_length(ours) == wanted["length"] and ours.startswith(wanted["head"])
     if isinstance(wanted, list) and isinstance(ours, list):
         return (
-            sorted(map(_plain, wanted)) == sorted(map(_plain, ours))
+            _same_blocks(wanted, ours)
             if wanted and isinstance(wanted[0], dict)
             else (len(wanted) == len(ours) and all(same(one, other) for one, other in zip(wanted, ours, strict=True)))
         )
@@ -152,13 +160,23 @@ def same(wanted: Any, ours: Any) -> bool:
         return wanted.keys() == ours.keys() and all(same(value, ours[key]) for key, value in wanted.items())
     if isinstance(wanted, str) and isinstance(ours, list):
         return wanted == "\n".join(ours)
+    if isinstance(wanted, str) and isinstance(ours, str) and len(wanted) == CUT:
+        return ours.startswith(wanted)
     return bool(wanted == ours) or (isinstance(wanted, list) and "\n".join(map(str, wanted)) == ours)
 
 
-def _plain(block: Mapping[str, Any]) -> str:
+def _same_blocks(wanted: list[Any], ours: list[Any]) -> bool:
+    """Whether the blocks are the same in any order; one that a vector cuts is compared by its beginning."""
+    ones, others = (sorted(map(_plain, blocks)) for blocks in (wanted, ours))
+    return len(ones) == len(others) and all(
+        one[:3] == other[:3] and same(one[3], other[3]) for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _plain(block: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """A block of texts in one spelling: roles by name, what is joined as one text."""
     role = block.get("role")
     named = ("system", "user", "assistant")[role] if isinstance(role, int) else role
     texts = block.get("entries", block.get("content", ""))
     text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts)
-    return json.dumps([block.get("depth"), named, str(block.get("position", "")), text])
+    return str(block.get("depth")), str(named), str(block.get("position", "")), text

@@ -50,7 +50,7 @@ def test_an_entry_becomes_a_file_with_title_keywords_and_text(store: MemoryStore
     assert result == ImportResult(written=["lore/imported/the-old-castle.md"], skipped=[], errors=[])
     assert store.read_file("lore/imported/the-old-castle.md") == (
         "# The Old Castle\n\n"
-        "> Trigger keywords (for you to read; nothing looks for them):\n> - castle\n> - the hill\n\n"
+        "> Trigger keywords (looked for under `sillytavern`, else by meaning):\n> - castle\n> - the hill\n\n"
         "Cold.\n\nVery cold.\n"
     )
 

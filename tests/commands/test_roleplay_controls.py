@@ -30,9 +30,13 @@ PRESET = {
 
 
 def asked(server: ModelServer, number: int) -> list[tuple[str, str]]:
-    """What the endpoint was sent, but the card's own description."""
+    """What the endpoint was sent, but the card's own description and its first words."""
     messages = server.requests[number].payload["messages"]
-    return [(each["role"], each["content"]) for each in messages if "fire spirit" not in each["content"]]
+    return [
+        (each["role"], each["content"])
+        for each in messages
+        if "fire spirit" not in each["content"] and "little flame" not in each["content"]
+    ]
 
 
 def test_each_control_asks_as_sillytavern_would(tmp_path: Path) -> None:
@@ -48,6 +52,10 @@ def test_each_control_asks_as_sillytavern_would(tmp_path: Path) -> None:
         said = "Tell.\n/continue\n/swipe\n/impersonate\n/swipe back\n/undo\nHm?\n"
         done = run_program(tmp_path, "chat", "--plain", said=said)
 
+    first = [(each["role"], each["content"]) for each in server.requests[0].payload["messages"]][1]
+    assert first[0] == "assistant", first
+    assert "little flame in this kettle" in first[1]
+    assert "little flame" not in done.stdout
     told = ("user", "Tell.")
     assert asked(server, 0) == [("system", "Ember: normal"), told]
     nudged = [("assistant", "Once upon"), ("system", "[Go on from: Once upon]")]

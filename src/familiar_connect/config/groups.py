@@ -9,7 +9,7 @@ from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id
-from familiar_connect.config.rules import FLAG, TEXTS, InvalidValue, Rule, enum_rule, integer_rule, number_rule
+from familiar_connect.config.rules import FLAG, TEXT, TEXTS, InvalidValue, Rule, enum_rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.config.toml import (
     check_document,
@@ -36,6 +36,14 @@ class TurnOrder(Enum):
     list = "list"
     pooled = "pooled"
     manual = "manual"
+
+
+class GroupCards(Enum):
+    """Whose cards a prompt of a group has."""
+
+    own = "own"
+    joined = "joined"
+    joined_with_muted = "joined_with_muted"
 
 
 def _talkativeness(value: object) -> dict[str, float]:
@@ -66,6 +74,16 @@ class GroupConfig:
         False, FLAG, "Whether who spoke last may be drawn again when `/speak` lets a group in natural order go on."
     )
     muted: list[str] = setting([], TEXTS, "Members who listen and do not speak.")
+    cards: GroupCards = setting(
+        GroupCards.own,
+        enum_rule(GroupCards),
+        "Under `sillytavern`: whose description, personality, scenario and examples each prompt has: `own`: of who "
+        "answers; `joined`: of everyone who speaks; `joined_with_muted`: of everyone.",
+    )
+    join_before: str = setting(
+        "", TEXT, "With joined cards: what stands before each text; <FIELDNAME> names it, {{char}} whose it is."
+    )
+    join_after: str = setting("", TEXT, "With joined cards: what stands behind each text.")
     talkativeness: dict[str, float] = field(
         default_factory=dict,
         metadata=describe(

@@ -15,10 +15,10 @@ from familiar_connect.chat.place import Place
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import TurnOptions
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.groups import DEFAULT_TALKATIVENESS, GroupConfig, group_file, load_group
+from familiar_connect.config.groups import DEFAULT_TALKATIVENESS, GroupCards, GroupConfig, group_file, load_group
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.conversation.buffer import MAX_BUFFERED
-from familiar_connect.conversation.groups.roster import GroupRoster
+from familiar_connect.conversation.groups.roster import GroupRoster, JoinedCards
 from familiar_connect.conversation.groups.turn_order import GroupSpeaker, names_of_speaker
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import ConfigError, HomeError
@@ -28,7 +28,9 @@ from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.memory.card_fields import CardReader
+from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.presets.story.types import Story
+from familiar_connect.presets.types import CardFields
 from familiar_connect.slash.greeting import expand_greeting
 from familiar_connect.support.aio import off_loop
 
@@ -44,6 +46,16 @@ PERSON_LINE = "page:"
 """How the name of a person's line begins."""
 _MEMBER_LINE = "group:"
 _ORIGIN = re.compile(r"group:(?P<member>[A-Za-z0-9_-]{1,64}):(?P<turn>[0-9]{1,18})")
+
+
+JOINED = {
+    "description": "Description",
+    "personality": "Personality",
+    "scenario": "Scenario",
+    "mes_example": "Example Messages",
+}
+"""Texts of the cards that a group may join, and what each is called."""
+_FIELD = re.compile("<FIELDNAME>", re.IGNORECASE)
 
 
 GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
@@ -165,7 +177,19 @@ def build_roster(config: GroupConfig, familiars: Sequence[Familiar]) -> GroupRos
             is_muted=familiar.id in config.muted,
         )
 
-    return GroupRoster(speaker(each) for each in familiars)
+    cards = {each.id: CardReader(each.memory_store, each.id).read() for each in familiars}
+    joins = config.cards is not GroupCards.own
+    return GroupRoster(
+        map(speaker, familiars),
+        joined=JoinedCards(config, {id_: _joinable(card) for id_, card in cards.items()}) if joins else None,
+    )
+
+
+def _joinable(card: CardFields) -> dict[str, str]:
+    texts = {name: getattr(card, name).strip() for name in JOINED}
+    if texts["mes_example"] and not texts["mes_example"].startswith("<START>"):
+        texts["mes_example"] = f"<START>\n{texts['mes_example']}"
+    return texts
 
 
 def greeting_in_group(familiar: Familiar, user: Author, roster: GroupRoster, number: int = 0) -> str:
@@ -185,9 +209,28 @@ def scene_of_group(roster: GroupRoster, name: str, listener: Author) -> Scene:
     return Scene(channel=ChannelContext("terminal", ChannelKind.group_dm), participants=(listener, *others))
 
 
-def story_of_group(story: Story, roster: GroupRoster, listener: Author) -> Story:
-    """*story* with the names of everybody here."""
-    return replace(story, user=listener.label, group=roster.names, muted=roster.silent_names)
+def story_of_group(story: Story, roster: GroupRoster, listener: Author, name: str) -> Story:
+    """*story* with the names of everybody here, and with their cards where the group joins them, as *name* meets it."""
+    joined = join_cards(roster, listener, name) if roster.joined is not None else {}
+    return replace(story, user=listener.label, group=roster.names, muted=roster.silent_names, joined=joined)
+
+
+def join_cards(roster: GroupRoster, listener: Author, name: str) -> dict[str, str]:
+    """Each text of all cards that count while *name* answers, one after the other."""
+    joined = roster.joined
+    assert joined is not None
+    found = {}
+    for field, told in JOINED.items():
+        texts = []
+        for each in roster.speakers:
+            is_left_out = each.is_muted and each.names[0] != name
+            words = joined.texts[each.id][field]
+            if words and not (is_left_out and joined.config.cards is GroupCards.joined):
+                fill = name_filler(each.names[0], listener.label)
+                framed = (joined.config.join_before, words, joined.config.join_after)
+                texts.append("".join(fill(_FIELD.sub(lambda _, told=told: told, text)) for text in framed))
+        found[field] = "\n".join(texts)
+    return found
 
 
 async def answer_in_group(

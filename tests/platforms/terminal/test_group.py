@@ -13,24 +13,29 @@ import pytest
 
 from familiar_connect.audience import OWNER
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.config.groups import GroupConfig, TurnOrder
+from familiar_connect.config.groups import GroupCards, GroupConfig, TurnOrder
+from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.conversation.groups.turn_order import TurnRules
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Message
-from familiar_connect.platforms.group_talk import build_roster, open_group_chat
+from familiar_connect.platforms.group_talk import build_roster, open_group_chat, story_of_group
 from familiar_connect.platforms.terminal.group import GroupTerminal
 from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.sillytavern.arrange import inputs_of
+from familiar_connect.presets.story.types import Story
+from familiar_connect.presets.types import CardFields, Preset
 from familiar_connect.slash.context import CONTEXT
 from tests.fakes.scripted_familiar import model_slots
 from tests.platforms.terminal.test_adapter import Person
 
 SAM = Author("terminal", "you", None, "Sam")
+OF_EMBER = "[Description] Ember is a ember."
 
 
 class Table:
@@ -318,3 +323,38 @@ async def test_a_reply_is_made_again_and_taken_back_for_every_member(tmp_path: P
             assert [turn.display_text for turn in group.turns(name)] == ["Hello", "One.", "Two."]
         await group.say("/undo")
         assert group.turns("wren") == group.turns("ember") == []
+
+
+async def test_a_group_may_join_its_cards(tmp_path: Path) -> None:
+    """Each text of everyone who speaks, under its own name and framed; who only listens counts where it is to."""
+    familiars = []
+    for name in ("wren", "ember"):
+        root = make_starter(tmp_path, name, name=name.title())
+        (root / "memory/self/description.md").write_text(f"{{{{char}}}} is a {name}.", encoding="utf-8")
+        familiars.append(Familiar.load_from_disk(root, llm_clients=model_slots(ScriptedModel(["Hi."]))))
+    for cards, told in (
+        (GroupCards.own, {}),
+        (GroupCards.joined, {"description": OF_EMBER}),
+        (
+            GroupCards.joined_with_muted,
+            {"description": "[Description] Wren is a wren.\n" + OF_EMBER},
+        ),
+    ):
+        config = GroupConfig(members=["wren", "ember"], muted=["wren"], cards=cards, join_before="[<FIELDNAME>] ")
+        story = story_of_group(Story(), build_roster(config, familiars), SAM, "Ember")
+        assert {field: text for field, text in story.joined.items() if field == "description"} == told
+    request = ContextRequest(
+        familiar_id="ember",
+        channel_id=1,
+        guild_id=None,
+        author=SAM,
+        utterance="",
+        modality=Modality.text,
+        budget_tokens=1000,
+        deadline_s=1.0,
+        card=CardFields(name="Ember", description="alone"),
+        story=story,
+    )
+    assert inputs_of(request, Preset(name="p"), []).card.description == told["description"]
+    for familiar in familiars:
+        await familiar.aclose()

@@ -220,7 +220,9 @@ def test_a_book_and_an_entry_are_begun_and_deleted(page: PageProcess, root: Path
 
     assert made.status == 303, made.body
     assert text.endswith("\n\nIt comes back.\n")
-    assert text.startswith("# Comet\n\n> Trigger keywords (for you to read; nothing looks for them):\n> - comet\n")
+    assert text.startswith(
+        "# Comet\n\n> Trigger keywords (looked for under `sillytavern`, else by meaning):\n> - comet\n"
+    )
     assert stale.status == 400
     assert kept
     assert gone.headers["location"].endswith("/lore?done=deleted")

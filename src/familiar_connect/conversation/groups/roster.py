@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from familiar_connect.config.groups import GroupConfig
 from familiar_connect.conversation.groups.turn_order import GroupSpeaker
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import fold_name
 
 
+@dataclass(frozen=True)
+class JoinedCards:
+    """What a group's prompts are to have of every member's card."""
+
+    config: GroupConfig
+    texts: Mapping[str, Mapping[str, str]]
+    """For each member its texts, by field."""
+
+
 class GroupRoster:
     """The members of one group, in order; each one's first name is the one it is shown by."""
 
-    def __init__(self, speakers: Iterable[GroupSpeaker]) -> None:
+    def __init__(self, speakers: Iterable[GroupSpeaker], joined: JoinedCards | None = None) -> None:
+        self.joined = joined
         self._speakers = {each.id: each for each in speakers}
         shown: dict[str, str] = {}
         for each in self._speakers.values():

@@ -2,7 +2,7 @@
 
 # The Cascade Event
 
-> Trigger keywords (for you to read; nothing looks for them):
+> Trigger keywords (looked for under `sillytavern`, else by meaning):
 > - cascade
 > - collapse
 
@@ -23,6 +23,7 @@ from familiar_connect.support.text import grapheme_boundary, one_line, to_file_s
 MAX_STEM = 50
 FALLBACK = "entry"
 KEYWORDS = "Trigger keywords"
+WHEN = "looked for under `sillytavern`, else by meaning"
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 """File names Windows keeps for devices."""
@@ -72,7 +73,7 @@ def render_entry(entry: dict[str, Any]) -> str:
     keys = entry_keys(entry)
     if keys:
         listed = "\n".join(f"> - {key}" for key in keys)
-        blocks.append(f"> {KEYWORDS} (for you to read; nothing looks for them):\n{listed}")
+        blocks.append(f"> {KEYWORDS} ({WHEN}):\n{listed}")
     content = without_surrogates(entry["content"])
     if content.strip():
         blocks.append(content)

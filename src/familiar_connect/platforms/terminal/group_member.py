@@ -56,7 +56,7 @@ class GroupPlace(TerminalPlace):
 
     def tell_story(self, story: Story) -> Story:
         """*story* with the names of everybody here."""
-        return story_of_group(story, self._roster, self._listener)
+        return story_of_group(story, self._roster, self._listener, self._name)
 
     async def scene(self) -> Scene:
         return scene_of_group(self._roster, self._name, self._listener)

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Confidence
 from familiar_connect.config.llm import MAIN_SLOT, LLMSlotConfig, local_model_name
+from familiar_connect.errors import ConfigError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
@@ -23,6 +24,7 @@ from familiar_connect.support.translate import tr
 
 logger = logging.getLogger(__name__)
 
+EXACT = "sillytavern"
 SHOWN_FROM_LAST_TIME = 2
 SHOWN_CHARS = 200
 
@@ -72,9 +74,10 @@ async def greet(
 ) -> None:
     """Say the character's first words where nothing was ever said, and record them as said.
 
-    *greeting* chooses among them: 0 the first message, then the alternate ones. A pipe is greeted only so.
+    *greeting* chooses among them: 0 the first message, then the alternate ones. A pipe is greeted only so; where
+    prompts are as in SillyTavern, the first words stand in its chat all the same.
     """
-    if screen.plain and greeting is None:
+    if screen.plain and greeting is None and not await off_loop(_begins_as_in_sillytavern, familiar, channel_id):
         return
     if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=channel_id):
         if greeting is not None:
@@ -87,10 +90,20 @@ async def greet(
     words = choose_greeting(await off_loop(list_greetings, familiar, user), greeting)
     if not words:
         return
-    label, flow = screen.speech(familiar.name)
-    shown = printable(words)
-    screen.write(label + (shown if flow is None else flow.feed(shown) + flow.close()) + "\n")
+    if not screen.plain or greeting is not None:
+        label, flow = screen.speech(familiar.name)
+        shown = printable(words)
+        screen.write(label + (shown if flow is None else flow.feed(shown) + flow.close()) + "\n")
     await keep_greeting(words, familiar, channel_id)
+
+
+def _begins_as_in_sillytavern(familiar: Familiar, channel_id: int) -> bool:
+    """Whether prompts of the chat are as in SillyTavern, where a chat begins with the character's words."""
+    try:
+        channel = familiar.channel_configs.get(channel_id=channel_id)
+    except ConfigError:  # the reply says so
+        return False
+    return (channel.preset_fidelity or familiar.config.preset_fidelity) == EXACT
 
 
 async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> HistoryTurn:

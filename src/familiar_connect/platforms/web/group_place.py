@@ -98,4 +98,4 @@ class GroupPlace(Place):
 
     def tell_story(self, story: Story) -> Story:
         """*story* with the names of everybody here."""
-        return story_of_group(story, self._roster, self._listener)
+        return story_of_group(story, self._roster, self._listener, self._speaker.name)

@@ -89,7 +89,7 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
     story, settings = request.story, preset.settings
     card = replace(request.card or CardFields(), name=name_of(request))
     own: dict[str, Any] = {name: text for name, text in story.card_fields.items() if name in CHAT_FIELDS}
-    card = replace(card, **own)
+    card = replace(card, **{**story.joined, **own})
     user = user_of(request)
     kind = generation_kind(request)
     window, answer = settings.max_context or DEFAULT_CONTEXT, settings.max_tokens or DEFAULT_ANSWER

@@ -112,3 +112,5 @@ class Story:
     """Names of all characters that talk here, where they are several: the one who answers among them."""
     muted: tuple[str, ...] = ()
     """Those of the group who only listen."""
+    joined: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the card that all of the group have together, by field; empty: each has its own."""
