@@ -228,7 +228,7 @@ def join_cards(roster: GroupRoster, listener: Author, name: str) -> dict[str, st
             if words and not (is_left_out and joined.config.cards is GroupCards.joined):
                 fill = name_filler(each.names[0], listener.label)
                 framed = (joined.config.join_before, words, joined.config.join_after)
-                texts.append("".join(fill(_FIELD.sub(lambda _, told=told: told, text)) for text in framed))
+                texts.append("".join(fill(_FIELD.sub(told, text)) for text in framed))
         found[field] = "\n".join(texts)
     return found
 

@@ -16,7 +16,7 @@ from familiar_connect.presets.types import GenerationKind
 from familiar_connect.presets.world_info.groups import GroupChoice, TimedState
 from familiar_connect.presets.world_info.key_index import Candidates, index_keys
 from familiar_connect.presets.world_info.place_entries import place_entries
-from familiar_connect.presets.world_info.scan_text import ScanLimitReached, ScanText, SearchEffort
+from familiar_connect.presets.world_info.scan_text import LOOK_UP_CHARS, ScanLimitReached, ScanText, SearchEffort
 from familiar_connect.presets.world_info.types import Activation, ScanSettings, TimedEffects, WorldEntry, WorldInfo
 from familiar_connect.support.text import utf16_length
 
@@ -75,7 +75,7 @@ class _Scan:
         self._settings = inputs.settings
         length = len(inputs.messages) if inputs.chat_length is None else inputs.chat_length
         index = index_keys(inputs.pool, inputs.settings)
-        effort = SearchEffort()
+        self._effort = effort = SearchEffort()
         self._timed = TimedState(inputs.timed, index.by_fingerprint, index.delays, length)
         self._text = ScanText(
             inputs.messages,
@@ -133,7 +133,9 @@ class _Scan:
         """The entries that this pass calls up, with the reason, those that stay first."""
         recursed = state is not _Pass.wider
         found: list[tuple[WorldEntry, Reason]] = []
-        for number in self._candidates.update(self._text.common_parts()):
+        asked = self._candidates.update(self._text.common_parts())
+        self._effort.spend(LOOK_UP_CHARS * len(asked))
+        for number in asked:
             entry = self._inputs.pool[number]
             if entry.key in self._shown or id(entry) in self._unlucky or not self._may_speak(entry, state):
                 continue
