@@ -17,7 +17,7 @@ from familiar_connect.extensions.telegram.demo.bot_api import Call
 from familiar_connect.extensions.telegram.demo.deeds import Deeds
 from familiar_connect.extensions.telegram.demo.pictures import draw_picture
 from familiar_connect.extensions.telegram.demo.server import TelegramServer
-from familiar_connect.extensions.telegram.demo.world import Payload, TelegramChat, User
+from familiar_connect.extensions.telegram.demo.world import PRESENT, Payload, TelegramChat, User
 
 YOU = "you"
 RESIDENTS = {"you": 501, "ada": 502, "ben": 503, "cy": 504}
@@ -223,7 +223,9 @@ class TelegramDemo:
         elif world.is_shown_to_bot(chat, message):
             self._note_newest(chat, message)
         else:
-            self._say(f"(Telegram does not show that to {self._host.name}: it is in privacy mode.)")
+            is_in = chat.person is not None or chat.status_of(world.bot) in PRESENT
+            why = "it is in privacy mode, or was blocked" if is_in else "it is not in the group"
+            self._say(f"(Telegram does not show that to {self._host.name}: {why}.)")
 
     def _note_newest(self, chat: TelegramChat, message: Payload) -> None:
         group = KITCHEN if chat is self._rooms["kitchen"] else chat.id
