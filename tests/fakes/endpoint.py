@@ -66,12 +66,23 @@ class Endpoint:
 
 
 def number_replies() -> Any:
-    """An answer of a model that says something else each time: `reply 1`, `reply 2`."""
+    """An answer of a model that says something else each time: `reply 1`, `reply 2`. Asked for the weather, it calls
+    the tool of that name, and says what that gave."""
 
     numbers = count(1)
 
-    async def answer(_: ModelServer, writer: Any) -> None:
-        number = next(numbers)
+    async def answer(server: ModelServer, writer: Any) -> None:
+        number, asked = next(numbers), server.requests[-1].payload
+        last, tools = asked["messages"][-1], [each["function"]["name"] for each in asked.get("tools", ())]
+        if last["role"] == "tool":
+            writer.write(head() + event(f"The sky says {last['content']}.") + event(finish="stop") + DONE)
+            return
+        if "weather" in tools and "weather" in str(last["content"]):
+            function = {"name": "weather", "arguments": '{"town": "Graz"}'}
+            call = {"index": 0, "id": "own-id", "type": "function", "function": function}
+            delta = json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+            writer.write(head() + f"data: {delta}\n\n".encode() + event(finish="tool_calls") + DONE)
+            return
         writer.write(head() + event("This is reply ") + event(f"{number}.") + event(finish="stop") + DONE)
         await writer.drain()
 
@@ -111,6 +122,6 @@ def served_endpoint(home: Path, *, settings: str = "") -> Iterator[Endpoint]:
         make_home(home, model)
         profile = HomeFolder(home).profile.settings_file
         profile.parent.mkdir(parents=True, exist_ok=True)
-        profile.write_text(settings, encoding="utf-8")
+        profile.write_text(f"{settings}\n[llm.main_prose]\ntools = true\n", encoding="utf-8")
         with started(home, "serve", "--port", "0", until=r"(http://\S+/v1)") as url:
             yield Endpoint(home, url, model)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.scene import Scene
@@ -22,6 +22,9 @@ from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import NotSupported
 from familiar_connect.identity import Author
 from familiar_connect.presets.story.types import Story
+
+if TYPE_CHECKING:
+    from familiar_connect.tools.types import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -218,6 +221,10 @@ class Place(Surroundings):
     async def send_sticker(self, name: str) -> None:
         """Send the place's sticker of that name; `DeliveryError` where it has none or it did not arrive."""
         raise NotSupported("this place takes no stickers")
+
+    def tools(self) -> Sequence[Tool]:
+        """What the place itself can do for a reply in it, such as the tools of a program that asked for one."""
+        return ()
 
     async def speak(self, pieces: AsyncIterable[str], on_heard: Callable[[str], None]) -> None:
         """Speak a reply while it is written, and tell its words as they are heard. Cancelled, it is silent."""

@@ -131,21 +131,28 @@ class Toolbox:
         self._lock = threading.Lock()
 
     def is_on(self, request: ContextRequest) -> bool:
-        """Whether a turn is offered any tool at all."""
+        """Whether a turn is offered any tool of the familiar's own."""
+        return bool(self.enabled or self._added) and self._may_use_tools(request)
+
+    def _may_use_tools(self, request: ContextRequest) -> bool:
         turn = request.turn
         spoken = request.modality is Modality.voice or (turn is not None and turn.is_voice)
         withheld = turn is not None and (
             turn.flags.disable_all_tools or turn.flags.impersonation or turn.imitated is not None
         )
-        return bool(self.enabled or self._added) and not spoken and not withheld
+        return not spoken and not withheld
 
-    def for_turn(self, request: ContextRequest, *, send_sticker: SendSticker | None = None) -> TurnTools | None:
-        """What the reply to *request* may use; None for nothing."""
-        if not self.is_on(request):
+    def for_turn(
+        self, request: ContextRequest, *, send_sticker: SendSticker | None = None, brought: Sequence[Tool] = ()
+    ) -> TurnTools | None:
+        """What the reply to *request* may use; None for nothing. Its place *brought* tools, which need no setting."""
+        if not self._may_use_tools(request):
             return None
-        made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker))
+        made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker)) if self.enabled else ()
         offered = [tool for tool in made if tool.spec.name in self.enabled]
         offered += self._create_added_tools(request)
+        taken = {tool.spec.name for tool in offered}
+        offered += [tool for tool in brought if tool.spec.name not in taken]
         return TurnTools(offered, self._withheld(request)) if offered else None
 
     def _create_added_tools(self, request: ContextRequest) -> list[Tool]:

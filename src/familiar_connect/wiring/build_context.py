@@ -215,11 +215,14 @@ class PipelineFactory:
 
 
 def tools_for_place(toolbox: Toolbox, place: Place | None) -> ToolsFor:
-    """What the model may do in a reply at *place*: stickers where it takes them."""
-    if place is None or not place.features.stickers:
+    """What the model may do in a reply at *place*: stickers where it takes them, and what it brings along itself."""
+    if place is None:
         return toolbox.for_turn
+    brought = tuple(place.tools())
+    if not place.features.stickers:
+        return lambda request: toolbox.for_turn(request, brought=brought)
 
     async def send(sticker: Sticker) -> None:
         await place.send_sticker(sticker.name)
 
-    return lambda request: toolbox.for_turn(request, send_sticker=send)
+    return lambda request: toolbox.for_turn(request, send_sticker=send, brought=brought)

@@ -77,6 +77,61 @@ def test_the_official_client_gets_vectors_of_the_embedder_that_searches_memory(e
     assert (refused, "list of texts" in why["error"]["message"]) == (400, True)
 
 
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a town.",
+        "parameters": {"type": "object", "properties": {"town": {"type": "string"}}},
+    },
+}
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_program_runs_its_own_tools_and_the_reply_goes_on(endpoint: Endpoint, streams: bool) -> None:
+    """The call comes to it, what its tool gave comes to the model, and the chat holds one reply."""
+    key = endpoint.add_key(f"tools {streams}", "Vi")
+    with client_of(endpoint, key) as client:
+        messages: list[Any] = [user("How is the weather in Graz?")]
+        about: Any = {"model": "ember", "tools": [WEATHER], "extra_body": {"chat_id": f"weather {streams}"}}
+        if streams:
+            chunks = list(client.chat.completions.create(messages=messages, stream=True, **about))
+            calls = [call for chunk in chunks for call in chunk.choices[0].delta.tool_calls or ()]
+            finish = chunks[-1].choices[0].finish_reason
+        else:
+            choice = client.chat.completions.create(messages=messages, **about).choices[0]
+            calls, finish = list(choice.message.tool_calls or ()), choice.finish_reason
+        (call,) = calls
+        function = {"name": call.function.name, "arguments": call.function.arguments}
+        messages += [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": call.id, "content": "snow, minus three"},
+        ]
+        said = str(client.chat.completions.create(messages=messages, **about).choices[0].message.content)
+        messages += [own(said), user("Thank you.")]
+        client.chat.completions.create(messages=messages, **about)
+
+    assert (finish, function) == ("tool_calls", {"name": "weather", "arguments": '{"town": "Graz"}'})
+    assert "snow, minus three" in said
+    assert "no instruction" in said
+    assert endpoint.last_prompt().count("How is the weather in Graz?") == 1
+
+
+def test_a_tool_that_is_none_is_refused(endpoint: Endpoint) -> None:
+    """In a sentence, before anything is asked of a model."""
+    key = endpoint.add_key("no tools", "Vi")
+    bad: list[Any] = [{"type": "function"}, {"function": {"name": "a b"}}, "x"]
+    for each in bad:
+        status, told = endpoint.ask(
+            "/chat/completions", {"model": "ember", "messages": [user("Hi")], "tools": [each]}, key=key
+        )
+        assert (status, "must be a function" in told["error"]["message"]) == (400, True)
+
+
 OPEN_WEBUI = {
     "X_OpenWebUI_User_Name": "Robin",
     "X_OpenWebUI_User_Id": "6f1c2a",

@@ -18,6 +18,7 @@ from familiar_connect.api.answering import (
 )
 from familiar_connect.api.support import cancel_and_wait
 from familiar_connect.extensions.serve.chat_request import (
+    ChatRequest,
     RefusedRequest,
     read_chat_request,
     read_embedding_request,
@@ -27,6 +28,7 @@ from familiar_connect.extensions.serve.key_guard import MAX_BODY_BYTES, KeyGuard
 from familiar_connect.extensions.serve.keys import AccessKey, KeyBook
 from familiar_connect.extensions.serve.opened import OpenedFamiliars
 from familiar_connect.extensions.serve.place import ServedPlace
+from familiar_connect.extensions.serve.program_tools import ToolRequest
 from familiar_connect.extensions.serve.wire import (
     CompletionForm,
     begin_events,
@@ -43,6 +45,8 @@ from familiar_connect.extensions.serve.wire import (
 logger = logging.getLogger(__name__)
 
 BODY_WITHIN_S = 60.0
+MAX_CALLING = 50
+"""Replies of one key that wait for a tool at a time."""
 NO_REPLY = "no reply came; the log of `familiar serve` says why"
 
 
@@ -53,6 +57,8 @@ class ServeApp:
         self._familiars = familiars
         self._guard = KeyGuard(keys, address, clock)
         self._clock = clock
+        self._calling: dict[str, list[tuple[ServedPlace, asyncio.Task[None]]]] = {}
+        """Replies that wait for a tool which their program runs, by the key it comes with."""
         self._made = int(clock.now().timestamp())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +100,7 @@ class ServeApp:
     ) -> None:
         request = read_chat_request(body, headers)
         chats = await self._familiars.chats(request.model)
-        place, work = await chats.answer(request, key)
+        place, work = self._take_up(request, key) or await chats.answer(request, key)
         form = CompletionForm(f"chatcmpl-{secrets.token_hex(12)}", request.model, int(self._clock.now().timestamp()))
         answering = asyncio.create_task(_write_answer(send, place, work, form, streams=request.streams))
         leaving = asyncio.create_task(_wait_until_left(receive))
@@ -103,10 +109,22 @@ class ServeApp:
             if not answering.done():
                 await _stop(chats, place, work)
                 return
-            await answering
+            if await answering:  # the program is to run a tool, and comes back
+                self._calling[key.name] = [*self._still_calling(key.name), (place, work)][-MAX_CALLING:]
         finally:
             await cancel_and_wait(leaving)
             await cancel_and_wait(answering)
+
+    def _take_up(self, request: ChatRequest, key: AccessKey) -> tuple[ServedPlace, asyncio.Task[None]] | None:
+        """The reply that waits for what the program's tools gave; None: there is none of this key's."""
+        for place, work in self._still_calling(key.name) if request.results else ():
+            if place.program_tools.waiting & set(request.results):
+                place.program_tools.give(request.results)
+                return place, work
+        return None
+
+    def _still_calling(self, key: str) -> list[tuple[ServedPlace, asyncio.Task[None]]]:
+        return [each for each in self._calling.get(key, ()) if not each[1].done()]
 
 
 async def _stop(chats: ServedChats, place: ServedPlace, work: asyncio.Task[None]) -> None:
@@ -118,8 +136,8 @@ async def _stop(chats: ServedChats, place: ServedPlace, work: asyncio.Task[None]
 
 async def _write_answer(
     send: Send, place: ServedPlace, work: asyncio.Task[None], form: CompletionForm, *, streams: bool
-) -> None:
-    """The reply as it comes, or whole; where none came, why."""
+) -> bool:
+    """The reply as it comes, or whole; where none came, why. Whether it ends with a tool that the program is to run."""
     said: list[str] = []
     notices: list[str] = []
     async for piece in place.pieces():
@@ -130,6 +148,9 @@ async def _write_answer(
             await begin_events(send)
             await send_event(send, form.begin())
         said.append(piece.text)
+        if piece.call is not None:
+            await _write_call(send, form, "".join(said), piece.call, streams=streams)
+            return True
         if streams:
             await send_event(send, form.piece(piece.text))
     failure = await _failure_of(work)
@@ -137,10 +158,21 @@ async def _write_answer(
         raise RefusedRequest(failure or " ".join(notices) or NO_REPLY, status=502, code="no_reply")
     if not streams:
         await send_json(send, form.whole("".join(said)))
-        return
+        return False
     if failure:
         await send_event(send, form_refusal(failure, "no_reply"))
     await send_event(send, form.end())
+    await end_events(send)
+    return False
+
+
+async def _write_call(send: Send, form: CompletionForm, said: str, call: ToolRequest, *, streams: bool) -> None:
+    """The end of an answer whose reply goes on once the program gave what the tool did."""
+    if not streams:
+        await send_json(send, form.whole_call(said, call))
+        return
+    await send_event(send, form.call(call))
+    await send_event(send, form.end_with_call())
     await end_events(send)
 
 

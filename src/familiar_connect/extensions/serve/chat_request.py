@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from familiar_connect.extensions.serve.program_tools import ProgramTool
 from familiar_connect.extensions.serve.reconcile import ShownLine
 
 MAX_LINES = 10_000
+MAX_TOOLS, MAX_DESCRIPTION_CHARS, MAX_SCHEMA_CHARS = 64, 2_000, 20_000
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_TEXTS, MAX_TEXT_CHARS = 256, 20_000
 CHAT_HEADERS = ("x-familiar-chat", "x-openwebui-chat-id")
 PERSON_HEADERS = ("x-familiar-user", "x-openwebui-user-id")
@@ -44,6 +48,10 @@ class ChatRequest:
     person: str | None
     """Whom it names as the speaker; None: nobody."""
     person_name: str | None
+    tools: tuple[ProgramTool, ...] = ()
+    """Those that the program runs itself."""
+    results: Mapping[str, str] = field(default_factory=dict)
+    """What its tools gave, by the ids of their calls, where its last messages say so."""
 
 
 def read_chat_request(body: bytes, headers: Mapping[str, str]) -> ChatRequest:
@@ -68,7 +76,40 @@ def read_chat_request(body: bytes, headers: Mapping[str, str]) -> ChatRequest:
         chat=chat,
         person=_first(headers, PERSON_HEADERS) or _first(given, ("user",)),
         person_name=_first(headers, NAME_HEADERS),
+        tools=_read_tools(given.get("tools")) if given.get("tool_choice") != "none" else (),
+        results=_read_results(given["messages"]),
     )
+
+
+def _read_tools(given: object) -> tuple[ProgramTool, ...]:
+    """The functions among *given*; a `RefusedRequest` for what is none."""
+    if given is None:
+        return ()
+    if not isinstance(given, list) or len(given) > MAX_TOOLS:
+        raise RefusedRequest(f"`tools` must be a list of at most {MAX_TOOLS} tools")
+    specs = []
+    for each in given:
+        function = each.get("function") if isinstance(each, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(function, dict) or not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+            raise RefusedRequest("each of `tools` must be a function with a name of letters, digits, - and _")
+        schema = function.get("parameters")
+        schema = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+        if len(json.dumps(schema)) > MAX_SCHEMA_CHARS:
+            raise RefusedRequest(f"the parameters of {name} are longer than {MAX_SCHEMA_CHARS:,} characters")
+        told = str(function.get("description") or "")[:MAX_DESCRIPTION_CHARS]
+        specs.append(ProgramTool(name=name, description=told, parameters=schema))
+    return tuple(specs)
+
+
+def _read_results(messages: object) -> dict[str, str]:
+    """What the tools of the last call gave: the messages of tools at the end."""
+    found: dict[str, str] = {}
+    for each in reversed(messages if isinstance(messages, list) else []):
+        if not isinstance(each, dict) or each.get("role") != "tool":
+            break
+        found[str(each.get("tool_call_id"))[:200]] = _text_of(each.get("content"))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,7 @@ class ServedChats:
         chat = await self._find_chat(owner, request)
         channel = f"{owner}/{chat}"
         note = truncate_chars(request.note, self._note_chars) if request.note else ""
-        place = ServedPlace(channel, speaker, key.audience.read_by, self._host.recent, note=note)
+        place = ServedPlace(channel, speaker, key.audience.read_by, self._host.recent, note=note, tools=request.tools)
         door = ChatDoor(channel=channel, speaker=speaker, place=place, is_dm=key.audience is KeyAudience.private)
         work = self._carry_out(request, door, place, key.name)
         return place, asyncio.create_task(work, name=f"served {channel}")

@@ -6,7 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.api import Author, InboundMessage, Place, PlaceFeatures, PlatformHost, ReadBy, Scene
+from familiar_connect.api import (
+    Author,
+    InboundMessage,
+    Place,
+    PlaceFeatures,
+    PlatformHost,
+    ReadBy,
+    Scene,
+    Tool,
+)
+from familiar_connect.extensions.serve.program_tools import ProgramTool, ProgramTools, ToolRequest
 
 PIECE_LIMIT = 1_000_000
 
@@ -17,6 +27,8 @@ class AnswerPiece:
 
     text: str
     is_notice: bool = False
+    call: ToolRequest | None = None
+    """A tool that the program is to run; the answer ends with it."""
 
 
 class ServedPlace(Place):
@@ -32,13 +44,15 @@ class ServedPlace(Place):
         recent: Callable[[str, int], Awaitable[Sequence[InboundMessage]]],
         *,
         note: str = "",
+        tools: Sequence[ProgramTool] = (),
     ) -> None:
-        """*note* is what the program tells a model, as much of it as there is room for."""
+        """*note* is what the program tells a model, as much of it as there is room for; *tools* are its own."""
         self.channel = channel
         self._speaker = speaker
         self._read_by = read_by
         self._recent = recent
         self._note = note
+        self.program_tools = ProgramTools(tools, self._hand_over)
         self._pieces: asyncio.Queue[AnswerPiece | None] = asyncio.Queue()
 
     async def send(self, text: str) -> None:
@@ -46,6 +60,12 @@ class ServedPlace(Place):
 
     async def notice(self, text: str) -> None:
         self._pieces.put_nowait(AnswerPiece(text, is_notice=True))
+
+    def tools(self) -> Sequence[Tool]:
+        return self.program_tools.list_tools()
+
+    def _hand_over(self, call: ToolRequest) -> None:
+        self._pieces.put_nowait(AnswerPiece("", call=call))
 
     def end(self) -> None:
         """Nothing more is said."""

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from familiar_connect.api.answering import Send
+from familiar_connect.extensions.serve.program_tools import ToolRequest
 
 SECURE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 DONE = b"data: [DONE]\n\n"
@@ -71,6 +72,11 @@ def _as_bytes(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
+def _form_call(call: ToolRequest) -> dict[str, object]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
 class CompletionForm:
     """One reply in the form of a chat completion: its id, its model and when it began."""
 
@@ -82,6 +88,20 @@ class CompletionForm:
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return {**self._head, "object": "chat.completion", "choices": [choice]}
+
+    def whole_call(self, text: str, call: ToolRequest) -> dict[str, object]:
+        """What was said so far and the call of a tool that the program is to run, in one piece."""
+        message = {"role": "assistant", "content": text or None, "tool_calls": [_form_call(call)]}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls"}
+        return {**self._head, "object": "chat.completion", "choices": [choice]}
+
+    def call(self, call: ToolRequest) -> dict[str, object]:
+        """The event with such a call."""
+        return self._chunk({"tool_calls": [{"index": 0, **_form_call(call)}]})
+
+    def end_with_call(self) -> dict[str, object]:
+        """The event behind it."""
+        return self._chunk({}, finish="tool_calls")
 
     def begin(self) -> dict[str, object]:
         """The event before the first words."""
