@@ -18,10 +18,8 @@ from tests.fakes.terminal import TerminalSession
 from tests.platforms.terminal.test_real_terminal import in_two_parts, open_gate, said_by_the_familiar
 
 HELP_AT_40 = """\
-/name
-    What I call you. /name NAME changes
-    it.
-/persona"""
+/name       what I call you
+/persona    who you are to me"""
 CLEAR = "\x15"
 PASS = "state=written"
 """A line of the log that tells of a memory pass ends so, about."""
@@ -52,7 +50,7 @@ def test_tab_completes_and_a_slip_is_met_with_what_was_meant(tmp_path: Path) -> 
             session.wait_for_screen("There is no /clear. /reset starts the\nchat over.")
             session.enter("help")
             session.wait_for_screen(HELP_AT_40)
-            session.wait_for_screen("Ctrl-D leaves.\nSamantha:")
+            session.wait_for_screen("NAME one.\nSamantha:")
             session.enter("/preset use Nothing")
             session.enter("hi")
             session.wait_for_screen("Ember: Hello.")

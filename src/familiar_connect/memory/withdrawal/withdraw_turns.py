@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -227,7 +227,9 @@ class TurnWithdrawal:
     def repeating(self, turns: Sequence[WithdrawnTurn]) -> list[int]:
         """What we ourselves said after *turns* with words that only people said in them; our own words are ours."""
         said = [turn for turn in turns if not turn.is_ours]
-        words = self.words_of(said) if said else WithdrawnWords()
+        # Of ours only what they read now counts: a line that was moved still says what another one said before.
+        told = [replace(turn, texts=()) if turn.is_ours else turn for turn in turns]
+        words = self.words_of(told) if said else WithdrawnWords()
         if not words:
             return []
         ours = self.rows.own_turns_after(min(turn.id for turn in said))
