@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from familiar_connect.llm.read_answer import ReasoningFilter, may_start_in_thought, without_reasoning
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 
 SECRET = "SECRET"
 HARMONY = (
@@ -142,3 +146,29 @@ def test_a_mark_that_ends_a_thought_nobody_opened_is_noticed() -> None:
     reasoning.feed("Let me see.</think>Hello.")
 
     assert reasoning.has_stray_end
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_tags_of_the_owners_own_are_cut_beside_the_usual_ones(size: int) -> None:
+    """However the pieces come; what only begins like one is said."""
+    said = "<mull>they like tea</mull>Tea? <think>or not</think>3 <mu 4 </mul"
+    reasoning = ReasoningFilter(tags=("<mull>", "</mull>"))
+    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+
+    assert "".join(map(reasoning.feed, pieces)) + reasoning.close() == "Tea? 3 <mu 4 </mul"
+    assert without_reasoning(said, ("<mull>", "</mull>")) == "Tea? 3 <mu 4 </mul"
+
+
+def test_a_model_with_tags_of_its_own_is_read_by_a_setting(tmp_path: Path) -> None:
+    """Its thoughts are neither shown nor kept; a template of them is no preset, and what to write is said."""
+    with model_endpoint(stream_answer("[mull]They like tea.[/mull] ", "Tea is ready.")) as model:
+        root = make_home(tmp_path, model)
+        with (root / "character.toml").open("a", encoding="utf-8") as file:
+            file.write('reasoning_tags = ["[mull]", "[/mull]"]\n')
+        asked = run_program(tmp_path, "ask", "Tea?")
+    (tmp_path / "mull.json").write_text('{"name": "Mull", "prefix": "[mull]", "suffix": "[/mull]", "separator": ""}')
+    refused = run_program(tmp_path, "preset", "import", str(tmp_path / "mull.json"))
+
+    assert asked.stdout.strip() == "Tea is ready."
+    assert refused.returncode != 0
+    assert "reasoning_tags" in refused.stderr

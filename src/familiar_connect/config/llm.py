@@ -55,6 +55,7 @@ TEXT_SERVERS = ("llama.cpp", "koboldcpp", "text-generation-webui", "vllm")
 """Whose completion endpoints are known."""
 TEXT_TEMPLATES = ("chatml", "llama3", "mistral", "alpaca", "plain")
 
+MAX_TAG_CHARS = 40
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
@@ -114,6 +115,13 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidValue
     return tuple(value)
+
+
+def _pair_of_words(value: object) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in _words(value))
+    if len(words) != 2 or not all(words) or words[0] == words[1] or max(map(len, words)) > MAX_TAG_CHARS:
+        raise InvalidValue
+    return words
 
 
 def _replicas(value: object) -> tuple[tuple[str, float], ...]:
@@ -303,6 +311,13 @@ class LLMSlotConfig:
         choice_rule(*REASONING_EFFORTS),
         "How much a model that reasons does so before it answers. None: the endpoint's own.",
         example='"low"',
+    )
+    reasoning_tags: tuple[str, ...] = setting(
+        (),
+        Rule("two different words, of 40 characters at most", _pair_of_words),
+        "What the model writes before and behind its thoughts, which are left out of its replies. The usual ones, such "
+        "as `<think>`, are known without.",
+        example='["<mull>", "</mull>"]',
     )
     text_server: str | None = setting(
         None,

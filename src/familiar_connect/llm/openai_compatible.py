@@ -33,9 +33,7 @@ from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.endpoint_window import EndpointFacts, WindowLookup, ask_endpoint, with_told_abilities
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.read_answer import (
-    ReasoningFilter,
     WordReader,
-    may_lose_channel_marks,
     may_start_in_thought,
     read_whole_answer,
 )
@@ -373,14 +371,14 @@ class LLMClient:
         async with self._post(endpoint, messages, payload, clock) as response:
             if response.headers.get("content-type", "").startswith("application/json"):
                 # An endpoint that cannot stream answers whole.
-                text = read_whole_answer(completion, endpoint, await self._body(response), messages)
+                body, tags = await self._body(response), self._capabilities.reasoning_tags
+                text = read_whole_answer(completion, endpoint, body, messages, tags)
                 if text:
                     yield text
                 return
             events, calls = sse.EventReader(endpoint.safe_url), sse.ToolCallReader()
-            words = WordReader(
-                ReasoningFilter(starts_inside=self._starts_in_thought, bare_channels=may_lose_channel_marks(self.model))
-            )
+            tags = self._capabilities.reasoning_tags
+            words = WordReader.for_model(self.model, starts_inside=self._starts_in_thought, tags=tags)
             async with aclosing(self._events(response, events, clock, endpoint)) as incoming:
                 async for event in incoming:
                     if event.get("error"):

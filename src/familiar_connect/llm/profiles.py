@@ -127,6 +127,7 @@ def capabilities_for(model_id: str, base_url: str | None = None, slot_config: Sl
             if slot_config.prefill is None
             else slot_config.prefill,
             prefix_completion=slot_config.prefix_completion,
+            reasoning_tags=slot_config.reasoning_tags,
         )
         if slot_config.text_server is not None:
             # One text has no place for pictures and tools, and is always gone on with.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 
 from familiar_connect.errors import ModelError, NoChoicesError
 from familiar_connect.llm import sse
@@ -20,7 +21,7 @@ from familiar_connect.support.text import without_surrogates
 
 _TAG = r"<(?P<close>/?)(?:think|thinking|thought|thoughts|reasoning)\s{0,4}>"
 _TOKEN = r"<\|(?P<token>start|end|message|channel|return|call|constrain)\|>"
-_MARK = re.compile(rf"{_TAG}|(?-i:\[(?P<close2>/?)THINK\])|◁(?P<close3>/?)think▷|{_TOKEN}", re.IGNORECASE)
+_MARKS = rf"{_TAG}|(?-i:\[(?P<close2>/?)THINK\])|◁(?P<close3>/?)think▷|{_TOKEN}"
 _BEGUN = re.compile(r"<(?:\|[a-z]{0,9}\|?|/?[a-z]{0,9}\s{0,4})|\[/?[A-Z]{0,5}|◁/?[a-z]{0,5}", re.IGNORECASE)
 """What may still become a mark; a wider net only waits a little longer."""
 
@@ -41,6 +42,12 @@ class WordReader:
         self._halves = sse.SurrogateJoiner()
         self._reasoning = reasoning
 
+    @classmethod
+    def for_model(cls, model: str, *, starts_inside: bool, tags: Sequence[str]) -> WordReader:
+        """For a reply of *model*; *tags* and *starts_inside* as of `ReasoningFilter`."""
+        filtered = ReasoningFilter(starts_inside=starts_inside, bare_channels=may_lose_channel_marks(model), tags=tags)
+        return cls(filtered)
+
     @property
     def has_stray_end(self) -> bool:
         return self._reasoning.has_stray_end
@@ -53,8 +60,10 @@ class WordReader:
         return self._reasoning.feed(self._halves.close()) + self._reasoning.close()
 
 
-def read_whole_answer(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
-    """The text of an unstreamed answer; its facts go into *completion*."""
+def read_whole_answer(
+    completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message], tags: Sequence[str] = ()
+) -> str:
+    """The text of an unstreamed answer; its facts go into *completion*. *tags*: as of `ReasoningFilter`."""
     answer = sse.parse_json_object(body)
     if answer is None:
         raise ModelError(no_completion(endpoint, body))
@@ -69,7 +78,7 @@ def read_whole_answer(completion: Completion, endpoint: Endpoint, body: bytes, m
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls
     said = sse.text_of(choice.get("message")) or sse.text_of({"text": choice.get("text")})
-    return without_reasoning(without_surrogates(said))[: sse.MAX_REPLY_CHARS]
+    return without_reasoning(without_surrogates(said), tags)[: sse.MAX_REPLY_CHARS]
 
 
 def may_lose_channel_marks(model: str) -> bool:
@@ -97,11 +106,14 @@ class _State(Enum):
 class ReasoningFilter:
     """One reply's filter: feed it pieces, show what it returns, `close` it at the end."""
 
-    def __init__(self, *, starts_inside: bool = False, bare_channels: bool = False) -> None:
+    def __init__(self, *, starts_inside: bool = False, bare_channels: bool = False, tags: Sequence[str] = ()) -> None:
         """*starts_inside*: hold the beginning until it is known not to be a thought that lost its opening mark.
 
-        *bare_channels*: look for channels whose marks were swallowed.
+        *bare_channels*: look for channels whose marks were swallowed. *tags*: what stands before and behind a thought
+        beside the usual marks, as the owner wrote it.
         """
+        self._tags = tuple(tags)
+        self._mark = _mark_with(self._tags)
         self._state = _State.words
         self._looks_for_channels = bare_channels
         self._is_holding = starts_inside
@@ -140,11 +152,11 @@ class ReasoningFilter:
             return None
         if self._state is _State.bare_channel:
             return self._take_bare_channel()
-        found = _MARK.search(self._unread)
+        found = self._mark.search(self._unread)
         if found is not None:
             before, self._unread = self._unread[: found.start()], self._unread[found.end() :]
             return self._pass_mark(before, found)
-        unsure = 0 if final else _unsure_chars(self._unread)
+        unsure = 0 if final else max(_unsure_chars(self._unread), _begun_chars(self._unread, self._tags))
         ready = self._unread[: len(self._unread) - unsure]
         self._unread = self._unread[len(ready) :]
         if not ready:
@@ -175,7 +187,7 @@ class ReasoningFilter:
             shown = self._say(before) if is_words else ""
             self._pass_token(before, token.lower())
             return shown
-        if not (mark["close"] or mark["close2"] or mark["close3"]):
+        if not (mark["close"] or mark["close2"] or mark["close3"] or mark["own_end"]):
             if not is_words:
                 return ""
             self._state = _State.thought
@@ -232,7 +244,21 @@ def _unsure_chars(text: str) -> int:
     return len(text) - at if at >= 0 and _BEGUN.fullmatch(text, at) else 0
 
 
-def without_reasoning(text: str) -> str:
+def _begun_chars(text: str, tags: Sequence[str]) -> int:
+    """How many characters at the end of *text* are the beginning of one of *tags*."""
+    lengths = (size for tag in tags for size in range(len(tag) - 1, 0, -1) if text.endswith(tag[:size]))
+    return max(lengths, default=0)
+
+
+@lru_cache(maxsize=16)
+def _mark_with(tags: tuple[str, ...]) -> re.Pattern[str]:
+    """The usual marks, and the two *tags* where there are some."""
+    begin, end = map(re.escape, tags or ("", ""))
+    own = rf"(?P<own>{begin})|(?P<own_end>{end})" if tags else r"(?P<own>(?!))|(?P<own_end>(?!))"
+    return re.compile(rf"{_MARKS}|(?-i:{own})", re.IGNORECASE)
+
+
+def without_reasoning(text: str, tags: Sequence[str] = ()) -> str:
     """The whole of *text* without what the model thought to itself."""
-    reasoning = ReasoningFilter(starts_inside=True, bare_channels=True)
+    reasoning = ReasoningFilter(starts_inside=True, bare_channels=True, tags=tags)
     return reasoning.feed(text) + reasoning.close()

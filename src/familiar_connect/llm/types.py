@@ -127,6 +127,8 @@ class Capabilities:
     """Can continue a trailing assistant message."""
     prefix_completion: bool = False
     """Its server wants such a message marked as one to go on with."""
+    reasoning_tags: tuple[str, ...] = ()
+    """What it writes before and behind its thoughts, beside the usual ones."""
     thinking: bool = False
     """Reasons before it answers, and so begins every answer itself."""
     single_system: bool = False

@@ -440,6 +440,11 @@ def _what_else(document: Mapping[str, object]) -> str:
         return "is a character card, not a preset; make a familiar from it with `familiar init NAME --from-card FILE`"
     if "entries" in document:
         return "is a lorebook, not a preset; import it with `familiar import lorebook FILE`"
+    if {"prefix", "suffix", "separator"} <= document.keys():
+        return (
+            'is a reasoning template: write what stands before and behind thoughts as `reasoning_tags = ["…", "…"]` '
+            "under [llm.main_prose] in character.toml; usual ones, such as <think>, need nothing"
+        )
     return "has neither `prompts` nor a story string; export a Chat Completion preset from SillyTavern"
 
 
