@@ -40,7 +40,9 @@ from benchmarks.rooms_rehearsed import play_rehearsed, rehearsal_of
 ROOMS = 2_000
 LEAST_TOLD = 0.99
 ON_DISCORD_EVERY = 5
-"""One of so many worlds is played on our own Discord."""
+"""One of so many worlds is played on our own Discord, and another has a group of Telegram."""
+GROUP = ":group"
+"""How the name of a world with such a group ends."""
 
 
 @dataclass
@@ -99,7 +101,7 @@ def examine(name: str, story: Story, results: dict[int, dict[str, Any]], finding
 def make_story(name: str, *, is_discord: bool) -> tuple[RoomWorld, RoomWorld, Story]:
     """A world as it is at first, as it is at the end, and what happens in between; the same for the same *name*."""
     rng = random.Random(name)
-    world = random_world(rng, is_discord=is_discord)
+    world = random_world(rng, is_discord=is_discord, has_group=name.endswith(GROUP))
     first = copy.deepcopy(world)
     return first, world, StoryTeller(rng, world, is_discord=is_discord).tell()
 
@@ -123,7 +125,8 @@ def worlds(seed: int, part: int, parts: int, door: str) -> Iterator[tuple[str, b
     number = part - 1
     while True:
         is_discord = door == "discord" or (door == "both" and number // parts % ON_DISCORD_EVERY == 1)
-        yield f"{seed}:{number}{':discord' if is_discord else ''}", is_discord
+        has_group = door == "group" or (door == "both" and number // parts % ON_DISCORD_EVERY == 2)
+        yield f"{seed}:{number}{':discord' if is_discord else GROUP if has_group else ''}", is_discord
         number += parts
 
 
@@ -158,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rooms", type=int, default=ROOMS, help="how many rooms (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", default="1/1", help="which of how many parts, such as 2/4; each its share of rooms")
-    parser.add_argument("--door", choices=("both", "rehearse", "discord"), default="both")
+    parser.add_argument("--door", choices=("both", "rehearse", "discord", "group"), default="both")
     parser.add_argument("--open", action="store_true", help='with confidence = "open": leaks must be found')
     parser.add_argument("--plant", choices=sorted(FAULTS), help="plant a fault in the permission code")
     parser.add_argument("--process", action="store_true", help="play each rehearsal by the command line")

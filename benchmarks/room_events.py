@@ -29,10 +29,11 @@ class Story:
     """Event → the word asked for, and whether it is to be found."""
 
 
-def random_world(rng: random.Random, *, is_discord: bool) -> RoomWorld:
+def random_world(rng: random.Random, *, is_discord: bool, has_group: bool = False) -> RoomWorld:
     """Two servers with channels of every kind, direct messages, and the owner's terminal in a rehearsal.
 
     *is_discord*: with what only Discord itself has: the server's owner, administrators, rights of roles, CONNECT.
+    *has_group*: with a group of Telegram, too.
     """
     people = ["ada", "bo", "cy", "di", OWNER]
     roles: dict[str, set[str]] = {each: {role for role in ROLES if rng.random() < 0.4} for each in people[:-1]}
@@ -51,7 +52,7 @@ def random_world(rng: random.Random, *, is_discord: bool) -> RoomWorld:
         _add_threads(rng, world, name)
     for person in rng.sample(people[:-1], 2):
         places[f"dm-{person}"] = Place(f"dm-{person}", "dm", inside={person})
-    if not is_discord:
+    if has_group:
         places["group"] = Place("group", "telegram", inside=set(rng.sample(people, 3)))
     owners = Place("dm-owner", "dm", inside={OWNER}) if is_discord else Place("terminal", "terminal", inside={OWNER})
     places[owners.key] = owners
