@@ -227,7 +227,7 @@ def _lore_of(store: Any) -> bytes | None:
     """Lore beside the card's own book, as one lorebook; None: there is none."""
     from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, export_silly_tavern_lorebook
 
-    if not store.exists(DEFAULT_FOLDER):
+    if DEFAULT_FOLDER not in {entry.name for entry in store.list_dir()}:
         return None
     book = export_silly_tavern_lorebook(store).book
     return json.dumps(book, ensure_ascii=False, indent=4).encode() if book.get("entries") else None

@@ -84,7 +84,7 @@ SMALL_MODEL = CatalogueModel(
 def read_catalogue(home: Path | None = None) -> list[CatalogueModel]:
     """Every model that can be fetched; the owner's own come first and replace those of the same name."""
     file = HomeFolder(home).catalogue_file if home is not None else None
-    own = _models(read_rows(file, "model"), file) if file is not None else []
+    own = _models(read_rows(file, "model", beside=("embedder",)), file) if file is not None else []
     names = {each.name for each in own}
     return [*own, *(each for each in _shipped() if each.name not in names)]
 

@@ -56,7 +56,7 @@ class Embedder:
 def read_embedders(home: Path) -> dict[str, Embedder]:
     """By name; the owner's own replace those of the same name."""
     own = HomeFolder(home).catalogue_file
-    rows = [*read_shipped("embedder"), *read_rows(own, "embedder")]
+    rows = [*read_shipped("embedder"), *read_rows(own, "embedder", beside=("model",))]
     try:
         return {each.name: each for each in map(_read, rows)}
     except (KeyError, TypeError, ValueError):
