@@ -69,6 +69,7 @@ HANGING = """
 import threading
 
 class Segment:
+    avg_logprob = -0.2
     no_speech_prob = 0.0
     text = "Can you still hear me?"
 
