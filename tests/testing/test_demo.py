@@ -78,11 +78,12 @@ async def test_a_command_is_answered_to_its_user(tmp_path: Path) -> None:
 
 async def test_a_file_that_comes_with_an_answer_is_shown(tmp_path: Path) -> None:
     """Nobody can open it here."""
-    said = await shown(tmp_path, "/help")
+    said = await shown(tmp_path, "/help", "hello Ember", "!wait", "/context full")
 
-    told = next(line for line in said if "[answer.md]" in line)
-    assert "/privacy" in told
-    assert "/regenerate" in told
+    helped = "\n".join(said[:4])
+    assert "/privacy" in helped
+    assert "/regenerate" in helped
+    assert "hello Ember" in next(line for line in said if "[answer.md]" in line)
 
 
 async def test_how_it_works_is_said_first(tmp_path: Path) -> None:
