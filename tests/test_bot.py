@@ -13,7 +13,7 @@ from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import ConfigError
 from tests.fakes.scripted_familiar import scripted_familiar
 
-ALL = {"DISCORD_BOT": "d", "TWITCH_CLIENT_ID": "c", "TWITCH_TOKEN": "t"}
+ALL = {"TELEGRAM_BOT_TOKEN": "1:a", "DISCORD_BOT": "d", "TWITCH_CLIENT_ID": "c", "TWITCH_TOKEN": "t"}
 
 
 async def bot_with(
@@ -30,7 +30,7 @@ async def test_everything_that_is_set_up_is_run(tmp_path: Path) -> None:
     """In the order of the table."""
     bot = await bot_with(tmp_path, ALL)
 
-    assert [platform.id for platform in bot.platforms] == ["discord", "twitch"]
+    assert [platform.id for platform in bot.platforms] == ["discord", "twitch", "telegram"]
     assert bot.absent == {}
 
 
@@ -48,7 +48,7 @@ async def test_what_lacks_a_key_is_named_with_the_key(tmp_path: Path, lacks: str
 
     assert bot.absent[platform].startswith(why)
     assert str(tmp_path / "secrets.env") in bot.absent[platform]
-    assert len(bot.platforms) == 1
+    assert len(bot.platforms) == 2
 
 
 async def test_a_familiar_may_have_a_discord_token_of_its_own(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_platforms_token_is_never_lent(tmp_path: Path, token: str) -> None:
         load_character_config(settings)
     with pytest.raises(ConfigError, match="never lent"):
         TrustedOrigins(tmp_path).add(REMOTE, token)
-    of_platforms = {name for name in list_variables() if name.startswith(("DISCORD_", "TWITCH_"))}
+    of_platforms = {name for name in list_variables() if name.startswith(("DISCORD_", "TELEGRAM_", "TWITCH_"))}
     assert of_platforms == set(PLATFORM_TOKENS)
 
 
