@@ -30,7 +30,7 @@ TYPING_S = 4.0
 """How long someone reads the greeting and types, while the model works ahead, as it does before a second message."""
 PATIENCE_S = 180.0
 WORKED_AHEAD = "Worked ahead"
-LINES = ("Hello! Who are you?", "I brought you some tea. What kind do you like?")
+LINES = ("Hello! How was your day?", "I brought you some tea. What kind do you like?")
 RESTART_LINES = ("I'm back! Did you miss me?", "Tell me about the rain.")
 
 
