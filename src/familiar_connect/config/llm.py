@@ -119,6 +119,8 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _pair_of_words(value: object) -> tuple[str, ...]:
     words = tuple(word.strip() for word in _words(value))
+    if not words:
+        return ()
     if len(words) != 2 or not all(words) or words[0] == words[1] or max(map(len, words)) > MAX_TAG_CHARS:
         raise InvalidValue
     return words
@@ -314,7 +316,7 @@ class LLMSlotConfig:
     )
     reasoning_tags: tuple[str, ...] = setting(
         (),
-        Rule("two different words, of 40 characters at most", _pair_of_words),
+        Rule("a list of two different words, of 40 characters at most, or of none", _pair_of_words),
         "What the model writes before and behind its thoughts, which are left out of its replies. The usual ones, such "
         "as `<think>`, are known without.",
         example='["<mull>", "</mull>"]',
